@@ -1,0 +1,35 @@
+package peer
+
+import "time"
+
+// Now is one reading of an upstream's clock.
+type Now struct {
+	// Tick is the time since the Unix epoch in units of the resolution: whole
+	// seconds, as nginx's cached time, unless the resolution option differs.
+	Tick int64
+	// Milli is the same time in whole milliseconds; least_time uses it.
+	Milli int64
+}
+
+// wallClock returns the default clock: the wall time read once, and monotonic
+// time since. A step of the wall clock therefore changes nothing: nginx, which
+// reads the wall clock anew, keeps a failed peer out for as long as the clock
+// was set back.
+func wallClock() func() time.Duration {
+	start := time.Now()
+	epoch := time.Duration(start.UnixNano())
+	return func() time.Duration { return epoch + time.Since(start) }
+}
+
+// now reads the clock.
+func (u *Upstream) now() Now {
+	d := u.clock()
+	n := Now{Milli: int64(d / time.Millisecond)}
+	// The usual case divides by a constant, which costs a multiplication.
+	if u.resolution == time.Second {
+		n.Tick = int64(d / time.Second)
+	} else {
+		n.Tick = int64(d / u.resolution)
+	}
+	return n
+}

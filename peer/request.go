@@ -1,0 +1,91 @@
+package peer
+
+import "net/netip"
+
+// Request is one request on its way through an upstream: which peers it has
+// tried, how many tries are left, which peer it holds. The caller fills in the
+// exported fields, calls Upstream.Begin, and may then Get and Free by turns.
+// It must not be copied once begun, and belongs to one goroutine at a time; it may be used again with a
+// new Begin, and then allocates nothing.
+type Request struct {
+	// Key is what hash hashes. Empty: round robin.
+	Key string
+	// Client is the client's address for ip_hash. IPv4 counts by its first
+	// three octets. The zero value stands for clients without an IP address
+	// (unix sockets), who all share one peer.
+	Client netip.Addr
+	// Hint is the sid of the peer that the client is bound to; sticky looks it
+	// up at each get. Empty: none.
+	Hint string
+	// MaxTries lowers the number of tries (next_upstream_tries). 0: as many
+	// as there are peers that are not down or draining.
+	MaxTries int
+	// Stream says that this is a TCP or UDP session, not an HTTP request:
+	// Connected then makes a peer live again, and least_time averages the
+	// times that nginx averages in stream.
+	Stream bool
+	// Scratch is the method's own.
+	Scratch Scratch
+
+	up    *Upstream
+	tried bits
+	tries int
+	payer int
+	group int8
+	held  bool
+	slot  int32
+	_     noCopy
+}
+
+// Scratch is what the methods keep per request: a fixed piece of memory, so
+// that a get allocates nothing, and without pointers into a group, so that it
+// outlives a change of the set. Only the method of the upstream writes it.
+type Scratch struct {
+	// Hash is the sum that hash carries through the request, or the h that
+	// ip_hash has reached, or the hash of the ring's current point.
+	Hash uint32
+	// Begun says that Hash has been given a first value.
+	Begun bool
+	// Hashes counts how often hash has hashed, Misses the peers that could not
+	// be had, both over the whole request.
+	Hashes, Misses uint32
+	// InFlight says that the held peer counts this request as in flight.
+	InFlight bool
+	// Start is when the held peer was taken, in milliseconds of the clock.
+	Start int64
+	// Connect, FirstByte and Header are the times from Start to these events,
+	// in milliseconds; Unknown before.
+	Connect, FirstByte, Header int64
+}
+
+// Unknown is a time in Scratch that has not come yet.
+const Unknown = -1
+
+// Tries returns how many tries are left.
+func (r *Request) Tries() int { return r.tries }
+
+// Payer returns the index in the present group of the peer that the request is
+// bound to by sticky and may have; None: none.
+func (r *Request) Payer() int { return r.payer }
+
+// hold notes that r has got a peer.
+func (r *Request) hold(slot int32, now Now) {
+	r.held, r.slot = true, slot
+	s := &r.Scratch
+	s.Start = now.Milli
+	s.InFlight = false
+	s.Connect, s.FirstByte, s.Header = Unknown, Unknown, Unknown
+}
+
+// noCopy lets go vet find copies.
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}
+
+func saturated(n int32) int32 {
+	if n == 1<<31-1 {
+		return n
+	}
+	return n + 1
+}

@@ -1,0 +1,99 @@
+package peer
+
+import (
+	"crypto/md5"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"time"
+)
+
+// The two groups of an upstream, as indexes.
+const (
+	Primary = 0
+	Backup  = 1
+)
+
+// Set is the validated servers of an upstream: the primary group and the backup
+// group, each in configuration order. It is immutable, and goroutines may
+// share it. A Method builds its ring or ranges from it.
+type Set struct {
+	groups [2][]member
+	total  [2]int64
+	usable int // peers neither down nor draining, primary and backup
+	slots  int
+}
+
+// member is one server with the defaults filled in, and its sid.
+type member struct {
+	Server
+	sid string
+}
+
+// NewSet validates the servers and fills in nginx's defaults, with fail timeouts
+// that are multiples of the resolution (0: one second). The error is a
+// *ConfigError. An Upstream makes its own; this one serves to look at what a method would build.
+func NewSet(servers []Server, resolution time.Duration) (*Set, error) {
+	if resolution == 0 {
+		resolution = time.Second
+	}
+	return newSet(servers, resolution)
+}
+
+func newSet(servers []Server, resolution time.Duration) (*Set, error) {
+	s := &Set{}
+	for i, given := range servers {
+		srv, err := given.normalized(i, resolution)
+		if err != nil {
+			return nil, err
+		}
+		g := Primary
+		if srv.Backup {
+			g = Backup
+		}
+		if int64(srv.Weight) > math.MaxInt64-s.total[g] {
+			return nil, &ConfigError{Server: i, Field: "Weight", Value: srv.Weight,
+				Reason: "the weights of a group must sum to less than 2^63"}
+		}
+		s.total[g] += int64(srv.Weight)
+		if !srv.Down && !srv.Drain {
+			s.usable++
+		}
+		s.slots++
+		s.groups[g] = append(s.groups[g], member{srv, sid(srv)})
+	}
+	if len(s.groups[Primary]) == 0 {
+		return nil, &ConfigError{Server: -1, Field: "Servers", Value: fmt.Sprintf("%d servers", len(servers)),
+			Reason: "at least one server that is not a backup is needed"}
+	}
+	return s, nil
+}
+
+// sid is the session id by which sticky finds a peer again.
+func sid(s Server) string {
+	if s.Route != "" {
+		return s.Route
+	}
+	sum := md5.Sum([]byte(s.Addr))
+	return hex.EncodeToString(sum[:])
+}
+
+// Len returns how many peers the group Primary or Backup has, down ones included.
+func (s *Set) Len(group int) int { return len(s.groups[group]) }
+
+// Server returns the configuration of a peer, with nginx's defaults filled in
+// (nginx's own zeros are zeros here).
+func (s *Set) Server(group, i int) Server { return s.groups[group][i].Server }
+
+// SID returns the session id by which sticky finds a peer again: its route, or
+// the MD5 of its address in lower-case hex.
+func (s *Set) SID(group, i int) string { return s.groups[group][i].sid }
+
+// TotalWeight returns the sum of the weights of a group, down peers included.
+func (s *Set) TotalWeight(group int) int64 { return s.total[group] }
+
+// single reports whether there is exactly one peer and no backup: nginx then
+// keeps no account of failures and weights at all (docs/parity.md, section 1).
+func (s *Set) single() bool {
+	return len(s.groups[Primary]) == 1 && len(s.groups[Backup]) == 0
+}

@@ -1,0 +1,207 @@
+package hash
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/trunklb/trunk/peer"
+)
+
+// pointsPerWeight is how many points a server gets per unit of weight.
+const pointsPerWeight = 160
+
+// point is a place on the ring and the server, by its number, that it belongs to.
+type point struct{ hash, server uint32 }
+
+// ring is the ketama circle of server names. It is immutable and the same in
+// every process that has the same servers.
+type ring struct {
+	points []point
+	// names are the servers by number, in the order of the list.
+	names []string
+}
+
+// Point is a point of the consistent-hash ring: it and all keys that hash to at
+// most its Hash, down to the point before, belong to the server of that name.
+type Point struct {
+	Hash   uint32
+	Server string
+}
+
+// Ring returns the points of the ring that a set's primary servers make, in
+// ring order: what any process with the same servers has. The error is a
+// *RingSizeError. maxPoints is as in Method.
+func Ring(set *peer.Set, maxPoints int) ([]Point, error) {
+	r, err := newRing(set, maxPoints)
+	if err != nil {
+		return nil, err
+	}
+	points := make([]Point, len(r.points))
+	for i, p := range r.points {
+		points[i] = Point{p.hash, r.names[p.server]}
+	}
+	return points, nil
+}
+
+// newRing makes the ring of the primary group. nginx adds the points of every
+// peer; peers of one name have the same points, so the heaviest stands for all.
+func newRing(set *peer.Set, maxPoints int) (*ring, error) {
+	if maxPoints <= 0 {
+		maxPoints = DefaultMaxPoints
+	}
+	r := &ring{}
+	number := map[string]int{}
+	weights := []int64{}
+	units := int64(0)
+	for i := range set.Len(peer.Primary) {
+		srv := set.Server(peer.Primary, i)
+		n, known := number[srv.Name]
+		if !known {
+			n = len(r.names)
+			number[srv.Name] = n
+			r.names = append(r.names, srv.Name)
+			weights = append(weights, 0)
+		}
+		if more := int64(srv.Weight) - weights[n]; more > 0 {
+			weights[n] += more
+			units += more
+		}
+		if units > int64(maxPoints)/pointsPerWeight {
+			return nil, &RingSizeError{Points: saturatingPoints(set), MaxPoints: int64(maxPoints)}
+		}
+	}
+	r.points = make([]point, 0, units*pointsPerWeight)
+	for n, name := range r.names {
+		r.add(uint32(n), name, int(weights[n])*pointsPerWeight)
+	}
+	// Of equal hashes the one that was added first stays.
+	slices.SortStableFunc(r.points, func(a, b point) int { return cmp.Compare(a.hash, b.hash) })
+	r.points = slices.CompactFunc(r.points, func(a, b point) bool { return a.hash == b.hash })
+	return r, nil
+}
+
+// saturatingPoints is how many points nginx's ring of the set would have.
+func saturatingPoints(set *peer.Set) int64 {
+	if total := set.TotalWeight(peer.Primary); total <= math.MaxInt64/pointsPerWeight {
+		return total * pointsPerWeight
+	}
+	return math.MaxInt64
+}
+
+// add puts n points of a server on the ring, each hashed from the one before.
+func (r *ring) add(server uint32, name string, n int) {
+	host, port := split(name)
+	base := checksum(update(checksum(0, host), 0), port)
+	h := uint32(0)
+	for range n {
+		crc := base
+		for shift := 0; shift < 32; shift += 8 {
+			crc = update(crc, byte(h>>shift))
+		}
+		h = crc
+		r.points = append(r.points, point{h, server})
+	}
+}
+
+// split parts a server name at its last colon, if only digits follow. The
+// brackets of an IPv6 address stay with the host.
+func split(name string) (host, port string) {
+	if len(name) >= 5 && strings.EqualFold(name[:5], "unix:") {
+		return name[5:], ""
+	}
+	for i := len(name) - 1; i >= 0; i-- {
+		if name[i] == ':' {
+			return name[:i], name[i+1:]
+		}
+		if name[i] < '0' || name[i] > '9' {
+			break
+		}
+	}
+	return name, ""
+}
+
+// find returns the index of the first point at or after hash; past the end it
+// is the first of all.
+func (r *ring) find(hash uint32) int {
+	lo, hi := 0, len(r.points)
+	for lo < hi {
+		mid := int(uint(lo+hi) / 2)
+		if r.points[mid].hash < hash {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if lo == len(r.points) {
+		return 0
+	}
+	return lo
+}
+
+// consistent picks on the ring.
+type consistent struct {
+	ring *ring
+	// peers are the indexes of the peers by group and server number, in list
+	// order. The backup group has no ring of its own: it is asked by the
+	// names of the primary's.
+	peers [2][][]int32
+}
+
+func newConsistent(set *peer.Set, maxPoints int) (*consistent, error) {
+	r, err := newRing(set, maxPoints)
+	if err != nil {
+		return nil, err
+	}
+	s := &consistent{ring: r}
+	number := make(map[string]int, len(r.names))
+	for n, name := range r.names {
+		number[name] = n
+	}
+	for group := range s.peers {
+		s.peers[group] = make([][]int32, len(r.names))
+		for i := range set.Len(group) {
+			if n, ok := number[set.Server(group, i).Name]; ok {
+				s.peers[group][n] = append(s.peers[group][n], int32(i))
+			}
+		}
+	}
+	return s, nil
+}
+
+// Pick goes along the ring from the key's point, or from where the request
+// was, to the first server of which a peer can be had; the trunk chooses among
+// the peers of that server.
+func (s *consistent) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
+	m := &r.Scratch
+	if m.Misses > mostMisses || g.Single() || r.Key == "" {
+		return peer.RoundRobin
+	}
+	if payer := r.Payer(); payer >= 0 {
+		return payer
+	}
+	if !m.Begun {
+		m.Begun, m.Hash = true, checksum(0, r.Key)
+	}
+	at := s.ring.find(m.Hash)
+	for {
+		p := s.ring.points[at]
+		m.Hash = p.hash
+		t := g.Trunk()
+		for _, i := range s.peers[g.Index()][p.server] {
+			if g.Eligible(int(i), r, now) {
+				t.Add(int(i))
+			}
+		}
+		if i := t.Settle(); i >= 0 {
+			return i
+		}
+		if at++; at == len(s.ring.points) {
+			at = 0
+		}
+		if m.Misses++; m.Misses > mostMisses {
+			return peer.RoundRobin
+		}
+	}
+}

@@ -1,0 +1,74 @@
+// Package iphash is nginx's ip_hash: a client address keeps its peer.
+package iphash
+
+import (
+	"net/netip"
+
+	"github.com/trunklb/trunk/peer"
+)
+
+// Method is ip_hash (docs/parity.md, section 7). It hashes Request.Client.
+type Method struct{}
+
+// New returns ip_hash.
+func New() Method { return Method{} }
+
+// Build implements peer.Method. It never fails.
+func (Method) Build(set *peer.Set) (peer.Selector, error) {
+	return &selector{ranges: [2]peer.Ranges{
+		peer.NewRanges(set, peer.Primary), peer.NewRanges(set, peer.Backup)}}, nil
+}
+
+// KeyText implements peer.Method: the address is not a text.
+func (Method) KeyText() string { return "" }
+
+// nginx's constants: the hash starts at 89 and stays below 6271.
+const (
+	start      = 89
+	factor     = 113
+	modulus    = 6271
+	mostMisses = 20
+)
+
+type selector struct{ ranges [2]peer.Ranges }
+
+// Pick hashes the address, and goes on from the hash that it reached, also in
+// the next retry, while the peer there cannot be had.
+func (s *selector) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
+	m := &r.Scratch
+	if m.Misses > mostMisses || g.Len() < 2 {
+		return peer.RoundRobin
+	}
+	if payer := r.Payer(); payer >= 0 {
+		return payer
+	}
+	if !m.Begun {
+		m.Begun, m.Hash = true, start
+	}
+	for {
+		m.Hash = round(m.Hash, r.Client)
+		i := s.ranges[g.Index()].At(int64(m.Hash) % g.TotalWeight())
+		if g.Eligible(i, r, now) {
+			return i
+		}
+		if m.Misses++; m.Misses > mostMisses {
+			return peer.RoundRobin
+		}
+	}
+}
+
+// round takes the address into the hash: three octets of IPv4, all of IPv6, and
+// three zeros for a client that has no address.
+func round(h uint32, client netip.Addr) uint32 {
+	b, n := client.As16(), 16
+	switch {
+	case client.Is4():
+		b, n = [16]byte{b[12], b[13], b[14]}, 3
+	case !client.IsValid():
+		n = 3
+	}
+	for _, octet := range b[:n] {
+		h = (h*factor + uint32(octet)) % modulus
+	}
+	return h
+}

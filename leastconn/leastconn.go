@@ -1,0 +1,60 @@
+// Package leastconn is nginx's least_conn: the peer with the fewest requests
+// in relation to its weight.
+package leastconn
+
+import "github.com/trunklb/trunk/peer"
+
+// Method is least_conn (docs/parity.md, section 7).
+type Method struct{}
+
+// New returns least_conn.
+func New() Method { return Method{} }
+
+// Build implements peer.Method. It never fails.
+func (Method) Build(*peer.Set) (peer.Selector, error) { return selector{}, nil }
+
+// KeyText implements peer.Method: least_conn needs no string.
+func (Method) KeyText() string { return "" }
+
+type selector struct{}
+
+// Pick takes the first peer with the smallest conns / weight. If others have
+// the same ratio the trunk chooses among them; else no weight moves.
+func (selector) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
+	if g.Single() {
+		return peer.RoundRobin
+	}
+	if payer := r.Payer(); payer >= 0 {
+		return payer
+	}
+	best, tied := peer.None, false
+	for i := range g.Len() {
+		if !g.Eligible(i, r, now) {
+			continue
+		}
+		switch {
+		case best < 0:
+			best = i
+		case compare(g, i, best) < 0:
+			best, tied = i, false
+		case compare(g, i, best) == 0:
+			tied = true
+		}
+	}
+	if !tied {
+		return best
+	}
+	t := g.Trunk()
+	for i := best; i < g.Len(); i++ {
+		if g.Eligible(i, r, now) && compare(g, i, best) == 0 {
+			t.Add(i)
+		}
+	}
+	return t.Settle()
+}
+
+// compare is negative if peer i has less load for its weight than peer j.
+// Multiplying crosswise keeps it exact.
+func compare(g *peer.Group, i, j int) int64 {
+	return g.Conns(i)*g.Weight(j) - g.Conns(j)*g.Weight(i)
+}

@@ -1,0 +1,106 @@
+package leasttime
+
+import "github.com/trunklb/trunk/peer"
+
+// average moves avg towards v by a twentieth. The conversions keep the compiler from
+// fusing a product and the sum into one instruction, which would round once
+// instead of twice and differ from nginx on some processors.
+func average(avg, v int64) int64 {
+	if avg == 0 {
+		return v
+	}
+	return int64(0.5 + float64(float64(float64(v)*0.05)+float64(float64(avg)*0.95)))
+}
+
+// Taken counts the request in flight.
+func (s *selector) Taken(g *peer.Group, r *peer.Request, i int, now peer.Now) {
+	if !s.Inflight || g.Single() {
+		return
+	}
+	t := g.Times(i)
+	if t.InflightReqs > 0 {
+		t.InflightLast += uint64((now.Milli - t.InflightChanged) * t.InflightReqs)
+	}
+	t.InflightChanged = now.Milli
+	t.InflightReqs++
+	r.Scratch.InFlight = true
+}
+
+// observe averages the age of the requests in flight.
+func observe(t *peer.Times, now peer.Now) {
+	if t.InflightReqs > 0 {
+		age := t.InflightLast/uint64(t.InflightReqs) + uint64(now.Milli-t.InflightChanged)
+		t.Inflight = average(t.Inflight, int64(age))
+	}
+}
+
+// leave takes the request out of flight; last is its age, unknown: -1, which
+// makes the sum grow by one (quirk Q2).
+func leave(t *peer.Times, r *peer.Request, last int64, now peer.Now) {
+	if !r.Scratch.InFlight {
+		return
+	}
+	r.Scratch.InFlight = false
+	if t.InflightReqs == 1 {
+		t.InflightLast = 0
+	} else {
+		t.InflightLast += uint64((now.Milli-t.InflightChanged)*t.InflightReqs - last)
+		t.InflightChanged = now.Milli
+	}
+	t.InflightReqs--
+}
+
+// Connected, FirstByte and Header note the time of the event. With inflight it
+// is averaged at once where it is the mode's; without, at the free.
+
+func (s *selector) Connected(g *peer.Group, r *peer.Request, i int, now peer.Now) {
+	r.Scratch.Connect = s.event(Connect, g, r, i, now)
+}
+
+func (s *selector) FirstByte(g *peer.Group, r *peer.Request, i int, now peer.Now) {
+	r.Scratch.FirstByte = s.event(FirstByte, g, r, i, now)
+}
+
+func (s *selector) Header(g *peer.Group, r *peer.Request, i int, now peer.Now) {
+	r.Scratch.Header = s.event(Header, g, r, i, now)
+}
+
+func (s *selector) event(what Mode, g *peer.Group, r *peer.Request, i int, now peer.Now) int64 {
+	age := now.Milli - r.Scratch.Start
+	if s.Inflight && s.Mode == what {
+		t := g.Times(i)
+		leave(t, r, age, now)
+		avg := s.average(t)
+		*avg = average(*avg, age)
+	}
+	return age
+}
+
+// Freed averages the times of a request that went well, and takes it out of
+// flight if it still is.
+func (s *selector) Freed(g *peer.Group, r *peer.Request, i int, o peer.Outcome, now peer.Now) {
+	t, m := g.Times(i), &r.Scratch
+	response := int64(peer.Unknown)
+	if o == peer.OK || r.Stream && m.Connect != peer.Unknown {
+		response = now.Milli - m.Start
+	}
+	leave(t, r, response, now)
+	if o != peer.OK {
+		return
+	}
+	if r.Stream {
+		t.Response = average(t.Response, response)
+		s.atFree(Connect, &t.Connect, m.Connect)
+		s.atFree(FirstByte, &t.Header, m.FirstByte)
+	} else if m.Header != peer.Unknown {
+		t.Response = average(t.Response, response)
+		s.atFree(Header, &t.Header, m.Header)
+	}
+}
+
+// atFree averages a time that is known and was not averaged at its event.
+func (s *selector) atFree(what Mode, avg *int64, age int64) {
+	if age != peer.Unknown && !(s.Inflight && s.Mode == what) {
+		*avg = average(*avg, age)
+	}
+}

@@ -1,5 +1,7 @@
 package peer
 
+import "math"
+
 // Group is one list of peers with their state: the primary or the backup group
 // of an Upstream. A Selector gets it under the upstream's lock, and may use it
 // only within that call.
@@ -12,19 +14,20 @@ type Group struct {
 	cold   []cold
 	total  int64
 	single bool
+	// queues is the engine of a great group; nil: the scan.
+	queues *queues
 }
 
-// state is what a choice reads and writes of one peer.
+// state is what a choice reads and writes of one peer: one cache line.
 type state struct {
+	// cw belongs to the engine: in a queue it stands for another number.
 	cw, ew, weight int64
+	load           load
 	checked        int64
 	failTimeout    int64
-	conns          int32
-	maxConns       int32 // 0: no limit
-	fails          int32
-	maxFails       int32 // 0: never out
+	maxConns       uint32 // 0: no limit
+	maxFails       uint32 // 0: never out
 	slot           int32
-	down           bool // or draining: the configuration lets nobody choose it
 }
 
 // cold is the rest of a peer's state.
@@ -71,7 +74,7 @@ func (g *Group) TotalWeight() int64 { return g.total }
 func (g *Group) Weight(i int) int64 { return g.peers[i].weight }
 
 // Conns returns how many requests hold peer i.
-func (g *Group) Conns(i int) int64 { return int64(g.peers[i].conns) }
+func (g *Group) Conns(i int) int64 { return int64(g.peers[i].load.conns()) }
 
 // Idle returns for how many ticks longer than its fail timeout peer i has not
 // been checked, and its fail timeout; idle is at most 0 for a peer in use.
@@ -91,67 +94,82 @@ func (g *Group) Draw() uint32 { return uint32(g.up.source.Uint64() >> 33) }
 // and not full.
 func (g *Group) Eligible(i int, r *Request, now Now) bool {
 	p := &g.peers[i]
-	return !p.down && g.open(p, r, now)
+	w := p.load.Load()
+	return (w&guarded == 0 || w&down == 0 && p.open(w, now)) && !r.tried.has(p.slot)
 }
 
 // EligibleDraining is Eligible for a request that is bound to peer i: draining does
 // not keep it away (docs/parity.md, section 9).
 func (g *Group) EligibleDraining(i int, r *Request, now Now) bool {
 	p := &g.peers[i]
-	return (!p.down || g.cold[i].drain) && g.open(p, r, now)
+	w := p.load.Load()
+	return (w&down == 0 || g.cold[i].drain) && p.open(w, now) && !r.tried.has(p.slot)
 }
 
-// open is eligibility but for down and drain.
-func (g *Group) open(p *state, r *Request, now Now) bool {
-	if p.maxFails > 0 && p.fails >= p.maxFails && now.Tick-p.checked <= p.failTimeout {
-		return false
-	}
-	return !p.full() && !r.tried.has(p.slot)
+// open is eligibility but for down, drain and tried.
+func (p *state) open(w uint64, now Now) bool {
+	return !(p.out(w) && now.Tick-p.checked <= p.failTimeout) && !p.full(w)
 }
 
-func (p *state) full() bool { return p.maxConns > 0 && p.conns >= p.maxConns }
+// out reports whether the peer has failed as often as it may.
+func (p *state) out(w uint64) bool { return p.maxFails > 0 && failsOf(w) >= p.maxFails }
 
-// roundRobin picks among all eligible peers of the group.
+func (p *state) full(w uint64) bool { return p.maxConns > 0 && uint32(w) >= p.maxConns }
+
+// roundRobin picks among all eligible peers of the group: the door for whole
+// groups.
 func (g *Group) roundRobin(r *Request, now Now) int {
-	if g.single {
-		return g.only(r)
-	}
 	payer := r.payer
-	if payer >= 0 && g.peers[payer].cw <= g.peers[payer].weight-g.total {
+	switch {
+	case payer >= 0 && g.currentWeight(payer) <= g.peers[payer].weight-g.total:
 		// The valve: a hinted peer so deep in debt is taken free of charge,
-		// or its debt would grow without end.
+		// or its debt would grow without end. A single peer always is.
 		return payer
+	case g.single:
+		// Nothing but down and max_conns refuses it.
+		if w := g.peers[0].load.Load(); w&down != 0 || g.peers[0].full(w) {
+			return None
+		}
+		return 0
+	case g.queues != nil:
+		return g.queues.pick(g, r, now)
 	}
-	t := g.Trunk()
+	t := g.scan(r, now)
+	return t.settle(payer)
+}
+
+// scan is the engine of small groups: all eligible peers are added. It is
+// Trunk.Add in a loop, with the sums in registers.
+func (g *Group) scan(r *Request, now Now) Trunk {
+	best, bestCW, total := None, int64(math.MinInt64), int64(0)
 	for i := range g.peers {
-		if g.Eligible(i, r, now) {
-			t.Add(i)
+		p := &g.peers[i]
+		w := p.load.Load()
+		if w&guarded != 0 && (w&down != 0 || !p.open(w, now)) || r.tried.has(p.slot) {
+			continue
+		}
+		cw, ew := p.gain()
+		total += ew
+		if cw > bestCW {
+			best, bestCW = i, cw
 		}
 	}
-	if payer < 0 {
-		return t.Settle()
-	}
-	t.pay(payer)
-	return payer
+	return Trunk{g, best, bestCW, total}
 }
 
-// only picks in a group of a single peer: nothing but down and max_conns
-// refuses it.
-func (g *Group) only(r *Request) int {
-	if r.payer >= 0 {
-		return r.payer
+// currentWeight is cw, whatever the engine.
+func (g *Group) currentWeight(i int) int64 {
+	if g.queues != nil {
+		return g.queues.currentWeight(g, i)
 	}
-	if p := &g.peers[0]; p.down || p.full() {
-		return None
-	}
-	return 0
+	return g.peers[i].cw
 }
 
 // take gives peer i to r (docs/parity.md, section 4).
 func (g *Group) take(i int, r *Request, now Now) {
 	p := &g.peers[i]
-	p.conns++
-	r.hold(p.slot, now)
+	w := p.load.take()
+	r.hold(p, now)
 	if g.single && r.payer < 0 {
 		return // the account is kept only for a peer that a hint has chosen
 	}
@@ -161,26 +179,29 @@ func (g *Group) take(i int, r *Request, now Now) {
 	if now.Tick-p.checked > p.failTimeout {
 		p.checked = now.Tick
 	}
+	if g.queues != nil && p.full(w) {
+		g.queues.setAside(g, i)
+	}
 }
 
-// free takes peer i back from r (docs/parity.md, section 6).
+// free takes peer i back (docs/parity.md, section 6).
 func (g *Group) free(i int, o Outcome, now Now) {
 	p, c := &g.peers[i], &g.cold[i]
-	p.conns--
-	if g.single {
-		if o != Abandoned {
-			p.fails = 0
-		}
-		return
-	}
-	switch o {
-	case Failed:
-		p.fails = saturated(p.fails)
+	p.load.free()
+	switch {
+	case o == Abandoned:
+	case g.single:
+		p.load.healed()
+	case o == Failed:
+		p.load.failed()
 		c.accessed, p.checked = now.Tick, now.Tick
 		if p.maxFails > 0 {
 			p.ew = max(0, p.ew-p.weight/int64(p.maxFails))
 		}
-	case OK, Next:
+		if g.queues != nil && !p.settled() {
+			g.queues.setAside(g, i)
+		}
+	default:
 		g.alive(i)
 	}
 }
@@ -189,6 +210,6 @@ func (g *Group) free(i int, o Outcome, now Now) {
 // the fail timeout after its last failure.
 func (g *Group) alive(i int) {
 	if g.cold[i].accessed < g.peers[i].checked {
-		g.peers[i].fails = 0
+		g.peers[i].load.healed()
 	}
 }

@@ -28,11 +28,12 @@ type Request struct {
 	Scratch Scratch
 
 	up    *Upstream
-	tried bits
+	tried slotSet
 	tries int
 	payer int
 	group int8
 	held  bool
+	at    *state // the held peer, as it was when it was taken
 	slot  int32
 	_     noCopy
 }
@@ -69,12 +70,23 @@ func (r *Request) Tries() int { return r.tries }
 func (r *Request) Payer() int { return r.payer }
 
 // hold notes that r has got a peer.
-func (r *Request) hold(slot int32, now Now) {
-	r.held, r.slot = true, slot
+func (r *Request) hold(p *state, now Now) {
+	r.held, r.at, r.slot = true, p, p.slot
 	s := &r.Scratch
 	s.Start = now.Milli
 	s.InFlight = false
 	s.Connect, s.FirstByte, s.Header = Unknown, Unknown, Unknown
+}
+
+// release notes that r holds no peer any more. A single peer is not tried again.
+func (r *Request) release(set *Set) {
+	r.held, r.at = false, nil
+	switch {
+	case set.single:
+		r.tries = 0
+	case r.tries > 0:
+		r.tries--
+	}
 }
 
 // noCopy lets go vet find copies.
@@ -82,10 +94,3 @@ type noCopy struct{}
 
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
-
-func saturated(n int32) int32 {
-	if n == 1<<31-1 {
-		return n
-	}
-	return n + 1
-}

@@ -22,6 +22,9 @@ type Set struct {
 	total  [2]int64
 	usable int // peers neither down nor draining, primary and backup
 	slots  int
+	// single: exactly one peer and no backup. nginx then keeps no account of
+	// failures and weights at all.
+	single bool
 }
 
 // member is one server with the defaults filled in, and its sid.
@@ -66,6 +69,7 @@ func newSet(servers []Server, resolution time.Duration) (*Set, error) {
 		return nil, &ConfigError{Server: -1, Field: "Servers", Value: fmt.Sprintf("%d servers", len(servers)),
 			Reason: "at least one server that is not a backup is needed"}
 	}
+	s.single = s.slots == 1
 	return s, nil
 }
 
@@ -91,9 +95,3 @@ func (s *Set) SID(group, i int) string { return s.groups[group][i].sid }
 
 // TotalWeight returns the sum of the weights of a group, down peers included.
 func (s *Set) TotalWeight(group int) int64 { return s.total[group] }
-
-// single reports whether there is exactly one peer and no backup: nginx then
-// keeps no account of failures and weights at all (docs/parity.md, section 1).
-func (s *Set) single() bool {
-	return len(s.groups[Primary]) == 1 && len(s.groups[Backup]) == 0
-}

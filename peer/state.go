@@ -23,8 +23,8 @@ func (u *Upstream) State(group, i int) State {
 	g := &u.groups[group]
 	p, c := &g.peers[i], &g.cold[i]
 	return State{
-		CurrentWeight: p.cw, EffectiveWeight: p.ew,
-		Conns: int64(p.conns), Fails: int64(p.fails),
+		CurrentWeight: g.currentWeight(i), EffectiveWeight: p.ew,
+		Conns: int64(p.load.conns()), Fails: int64(p.load.fails()),
 		Accessed: c.accessed, Checked: p.checked,
 		Times: c.times,
 	}

@@ -2,11 +2,11 @@ package peer
 
 // Trunk is nginx's smooth weighted round robin, the one arithmetic that all
 // methods share (docs/parity.md, section 3), as an accumulator: peers are added
-// one by one in list order, and the best so far pays for all.
+// one by one, and the best so far pays for all.
 //
 // Each peer that is added gains its effective weight; the winner is the first
-// with the greatest current weight and loses what all have gained. An effective
-// weight below the weight recovers by one, after it was used.
+// of the list with the greatest current weight and loses what all have gained.
+// An effective weight below the weight recovers by one, after it was used.
 //
 // A Trunk is a value, used under the upstream's lock within one Pick.
 type Trunk struct {
@@ -16,19 +16,39 @@ type Trunk struct {
 	total  int64
 }
 
-// Trunk begins a choice among peers of g that the method adds.
-func (g *Group) Trunk() Trunk { return Trunk{g: g, best: None} }
+// Trunk begins a choice among peers of g that the method adds: the door for
+// subsets. A group that is asked for one has no use for queues, and leaves them
+// for good.
+func (g *Group) Trunk() Trunk {
+	if g.queues != nil {
+		g.queues.export(g)
+		g.queues = nil
+	}
+	return Trunk{g: g, best: None}
+}
 
 // Add lets peer i take part. The caller has tested that it is eligible.
 func (t *Trunk) Add(i int) {
-	p := &t.g.peers[i]
-	cw := p.cw + p.ew
-	p.cw = cw
-	t.total += p.ew
-	if p.ew < p.weight {
-		p.ew++
+	cw, ew := t.g.peers[i].gain()
+	t.total += ew
+	t.offer(i, cw)
+}
+
+// gain is a peer's part in a round: its cw with the ew that it gained.
+func (p *state) gain() (cw, ew int64) {
+	ew = p.ew
+	p.cw += ew
+	if ew < p.weight {
+		p.ew = ew + 1
 	}
-	if t.best < 0 || cw > t.bestCW {
+	return p.cw, ew
+}
+
+// offer compares a peer with the best so far. The greater current weight wins,
+// then the place in the list; so the order in which peers are offered is
+// of no account.
+func (t *Trunk) offer(i int, cw int64) {
+	if d := cw - t.bestCW; t.best < 0 || d > 0 || d == 0 && i < t.best {
 		t.best, t.bestCW = i, cw
 	}
 }
@@ -37,12 +57,16 @@ func (t *Trunk) Add(i int) {
 func (t *Trunk) Best() int { return t.best }
 
 // Settle ends the choice: the best pays, and is returned. None if no peer was added.
-func (t *Trunk) Settle() int {
-	if t.best >= 0 {
-		t.pay(t.best)
-	}
-	return t.best
-}
+func (t *Trunk) Settle() int { return t.settle(None) }
 
-// pay takes the total from the peer that is chosen, who need not be the best.
-func (t *Trunk) pay(i int) { t.g.peers[i].cw -= t.total }
+// settle lets the payer, if there is one, pay in place of the best, and returns
+// who paid.
+func (t *Trunk) settle(payer int) int {
+	if payer < 0 {
+		payer = t.best
+	}
+	if payer >= 0 {
+		t.g.peers[payer].cw -= t.total
+	}
+	return payer
+}

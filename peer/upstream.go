@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/trunklb/trunk/internal/engine"
 )
 
 // Options are what an upstream takes from outside. The zero value, and a nil
@@ -91,23 +93,40 @@ func (u *Upstream) install(set *Set) {
 	for gi := range u.groups {
 		members := set.groups[gi]
 		g := &u.groups[gi]
-		*g = Group{up: u, index: gi, total: set.total[gi], single: set.single(),
+		*g = Group{up: u, index: gi, total: set.total[gi], single: set.single,
 			peers: make([]state, len(members)), cold: make([]cold, len(members))}
 		for i := range members {
 			m := &members[i]
-			g.peers[i] = state{
-				ew: int64(m.Weight), weight: int64(m.Weight),
-				failTimeout: int64(m.FailTimeout / u.resolution),
-				// Above 2^31 requests or failures none of the limits matters.
-				maxConns: int32(min(m.MaxConns, math.MaxInt32)),
-				maxFails: int32(min(m.MaxFails, math.MaxInt32)),
-				slot:     int32(len(u.places)),
-				down:     m.Down || m.Drain,
-			}
+			p := &g.peers[i]
+			p.ew, p.weight = int64(m.Weight), int64(m.Weight)
+			p.failTimeout = int64(m.FailTimeout / u.resolution)
+			// No count comes near these, so that greater ones are the same.
+			p.maxConns = uint32(min(uint64(m.MaxConns), math.MaxUint32))
+			p.maxFails = uint32(min(uint64(m.MaxFails), mostFail+1))
+			p.slot = int32(len(u.places))
+			p.load.Store(u.flags(m))
 			g.cold[i] = cold{drain: m.Drain && !m.Down, member: m}
 			u.places = append(u.places, place{int8(gi), int32(i)})
 		}
+		if len(members) > engine.ScanMost {
+			g.queues = newQueues(g)
+		}
 	}
+}
+
+// flags is the word of an idle peer.
+func (u *Upstream) flags(m *member) uint64 {
+	w := uint64(0)
+	if m.Down || m.Drain {
+		w |= down
+	}
+	if m.MaxConns > 0 {
+		w |= limited
+	}
+	if u.events != nil {
+		w |= locked
+	}
+	return w
 }
 
 // plain is round robin without a method.
@@ -188,6 +207,10 @@ func (u *Upstream) Free(r *Request, o Outcome) error {
 	if err := u.holds(r); err != nil {
 		return err
 	}
+	if o == OK && r.at.load.freeAlone() {
+		r.release(u.set.Load())
+		return nil
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := u.now()
@@ -196,13 +219,7 @@ func (u *Upstream) Free(r *Request, o Outcome) error {
 		u.events.Freed(g, r, i, o, now)
 	}
 	g.free(i, o, now)
-	r.held = false
-	switch {
-	case g.single:
-		r.tries = 0
-	case r.tries > 0:
-		r.tries--
-	}
+	r.release(u.set.Load())
 	return nil
 }
 

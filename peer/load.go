@@ -1,0 +1,63 @@
+package peer
+
+import "sync/atomic"
+
+// load is a peer's conns and fails in one word, with what else decides whether it can
+// be had or freed at a glance. Being one word it can be freed without the lock: see
+// Upstream.Free. It is changed under the lock but for that.
+type load struct{ atomic.Uint64 }
+
+// The parts of the word. conns is the low half.
+const (
+	oneConn  = 1
+	oneFail  = 1 << 32
+	mostFail = 1<<29 - 1
+	fails    = mostFail << 32
+	// limited: the peer has max_conns.
+	limited = 1 << 61
+	// down: or draining.
+	down = 1 << 62
+	// locked: every free takes the lock, for somebody wants to see it.
+	locked = 1 << 63
+
+	// guarded is what makes a peer's eligibility a question.
+	guarded = fails | limited | down
+	// attended is what makes a free more than conns - 1.
+	attended = fails | limited | locked
+)
+
+func failsOf(w uint64) uint32 { return uint32(w & fails >> 32) }
+
+func (l *load) conns() uint32 { return uint32(l.Load()) }
+func (l *load) fails() uint32 { return failsOf(l.Load()) }
+
+// take counts a request in, and returns the word.
+func (l *load) take() uint64 { return l.Add(oneConn) }
+
+// free counts a request out.
+func (l *load) free() { l.Add(^uint64(oneConn - 1)) }
+
+// failed counts a failure; the count stays at its greatest value.
+func (l *load) failed() {
+	if l.fails() < mostFail {
+		l.Add(oneFail)
+	}
+}
+
+// healed clears the failures.
+func (l *load) healed() { l.And(^uint64(fails)) }
+
+// freeAlone counts a request out without the lock, if nothing else would
+// happen: no failures to clear, no limit that somebody waits for, nobody who
+// watches. It reports whether it did.
+func (l *load) freeAlone() bool {
+	for {
+		w := l.Load()
+		if w&attended != 0 {
+			return false
+		}
+		if l.CompareAndSwap(w, w-oneConn) {
+			return true
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package peer
+
+import (
+	"iter"
+	"math/bits"
+)
+
+// slotSet is a set of slots. Up to inlineSlots need no memory of their own.
+type slotSet struct {
+	any    bool
+	inline [inlineSlots / 64]uint64
+	more   []uint64
+}
+
+const inlineSlots = 128
+
+// reset empties the set and makes room for n slots. It allocates only for more
+// than inlineSlots, and only when it has no room from an earlier use.
+func (b *slotSet) reset(n int) {
+	words := max(0, n-inlineSlots+63) / 64
+	if words > cap(b.more) {
+		b.more = make([]uint64, words)
+	}
+	b.more = b.more[:words]
+	b.any = true
+	b.clear()
+}
+
+func (b *slotSet) clear() {
+	if b.any {
+		b.any = false
+		b.inline = [len(b.inline)]uint64{}
+		clear(b.more)
+	}
+}
+
+func (b *slotSet) has(slot int32) bool { return b.any && b.contains(slot) }
+
+func (b *slotSet) contains(slot int32) bool {
+	return *b.word(slot)&(1<<(slot%64)) != 0
+}
+
+func (b *slotSet) add(slot int32) {
+	b.any = true
+	*b.word(slot) |= 1 << (slot % 64)
+}
+
+func (b *slotSet) word(slot int32) *uint64 {
+	if slot < inlineSlots {
+		return &b.inline[slot/64]
+	}
+	return &b.more[(slot-inlineSlots)/64]
+}
+
+// all yields the slots in the set.
+func (b *slotSet) all() iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		if !b.any {
+			return
+		}
+		for n := range len(b.inline) + len(b.more) {
+			w := *b.word(int32(n * 64))
+			for ; w != 0; w &= w - 1 {
+				if !yield(int32(n*64 + bits.TrailingZeros64(w))) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -80,8 +80,10 @@ func (s *selector) event(what Mode, g *peer.Group, r *peer.Request, i int, now p
 // flight if it still is.
 func (s *selector) Freed(g *peer.Group, r *peer.Request, i int, o peer.Outcome, now peer.Now) {
 	t, m := g.Times(i), &r.Scratch
+	// A failed attempt that is passed on has no age yet (quirk Q2). Abandoned
+	// is not nginx's and need not inherit that.
 	response := int64(peer.Unknown)
-	if o == peer.OK || r.Stream && m.Connect != peer.Unknown {
+	if o == peer.OK || o == peer.Abandoned || r.Stream && m.Connect != peer.Unknown {
 		response = now.Milli - m.Start
 	}
 	leave(t, r, response, now)

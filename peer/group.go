@@ -12,10 +12,13 @@ type Group struct {
 	// cold is what a walk does not touch.
 	peers  []state
 	cold   []cold
-	total  int64
+	total  int64 // of the weights, in the unit of the peers' weights
+	weight int64 // of the weights as configured
 	single bool
 	// queues is the engine of a great group; nil: the scan.
 	queues *queues
+	// ramps are the peers whose effective weight is the Policy's matter.
+	ramps []ramp
 }
 
 // state is what a choice reads and writes of one peer: one cache line.
@@ -28,11 +31,13 @@ type state struct {
 	maxConns       uint32 // 0: no limit
 	maxFails       uint32 // 0: never out
 	slot           int32
+	one            int32 // what a weight of 1 counts: 1, or the Policy's unit
 }
 
 // cold is the rest of a peer's state.
 type cold struct {
 	accessed int64
+	penalty  int64 // what a failure takes from ew
 	times    Times
 	drain    bool
 	member   *member
@@ -68,9 +73,10 @@ func (g *Group) Index() int { return g.index }
 func (g *Group) Single() bool { return g.single }
 
 // TotalWeight returns the sum of the weights, down peers included.
-func (g *Group) TotalWeight() int64 { return g.total }
+func (g *Group) TotalWeight() int64 { return g.weight }
 
-// Weight returns the configured weight of peer i.
+// Weight returns the weight of peer i, in a unit of the group's: it is there
+// to be compared.
 func (g *Group) Weight(i int) int64 { return g.peers[i].weight }
 
 // Conns returns how many requests hold peer i.
@@ -123,7 +129,7 @@ func (g *Group) roundRobin(r *Request, now Now) int {
 	switch {
 	case payer >= 0 && g.currentWeight(payer) <= g.peers[payer].weight-g.total:
 		// The valve: a hinted peer so deep in debt is taken free of charge,
-		// or its debt would grow without end. A single peer always is.
+		// or its debt would grow without end.
 		return payer
 	case g.single:
 		// Nothing but down and max_conns refuses it.
@@ -170,10 +176,10 @@ func (g *Group) take(i int, r *Request, now Now) {
 	p := &g.peers[i]
 	w := p.load.take()
 	r.hold(p, now)
-	if g.single && r.payer < 0 {
-		return // the account is kept only for a peer that a hint has chosen
-	}
 	r.tried.add(p.slot)
+	if g.single {
+		return
+	}
 	// For a peer in its fail window this lets one request through per
 	// window, the probe: to everybody else it has just been checked.
 	if now.Tick-p.checked > p.failTimeout {
@@ -195,21 +201,25 @@ func (g *Group) free(i int, o Outcome, now Now) {
 	case o == Failed:
 		p.load.failed()
 		c.accessed, p.checked = now.Tick, now.Tick
-		if p.maxFails > 0 {
-			p.ew = max(0, p.ew-p.weight/int64(p.maxFails))
-		}
+		g.weaken(i, now)
 		if g.queues != nil && !p.settled() {
 			g.queues.setAside(g, i)
 		}
 	default:
-		g.alive(i)
+		g.alive(i, now)
 	}
 }
 
 // alive clears the failures of a peer that answers, if it was taken more than
 // the fail timeout after its last failure.
-func (g *Group) alive(i int) {
-	if g.cold[i].accessed < g.peers[i].checked {
-		g.peers[i].load.healed()
+func (g *Group) alive(i int, now Now) {
+	p := &g.peers[i]
+	if g.cold[i].accessed >= p.checked {
+		return
+	}
+	out := p.out(p.load.Load())
+	p.load.healed()
+	if out {
+		g.returned(i, now)
 	}
 }

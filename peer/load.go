@@ -10,6 +10,7 @@ type load struct{ atomic.Uint64 }
 // The parts of the word. conns is the low half.
 const (
 	oneConn  = 1
+	conns    = 1<<32 - 1
 	oneFail  = 1 << 32
 	mostFail = 1<<29 - 1
 	fails    = mostFail << 32
@@ -46,6 +47,10 @@ func (l *load) failed() {
 
 // healed clears the failures.
 func (l *load) healed() { l.And(^uint64(fails)) }
+
+// moved makes every later free take the lock, where it finds the peer's new
+// place, and returns the counts, which nobody changes any more.
+func (l *load) moved() uint64 { return l.Or(locked) & (fails | conns) }
 
 // freeAlone counts a request out without the lock, if nothing else would
 // happen: no failures to clear, no limit that somebody waits for, nobody who

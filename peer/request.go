@@ -28,6 +28,7 @@ type Request struct {
 	Scratch Scratch
 
 	up    *Upstream
+	set   *Set // the set of the last Begin or Get
 	tried slotSet
 	tries int
 	payer int
@@ -76,6 +77,21 @@ func (r *Request) hold(p *state, now Now) {
 	s.Start = now.Milli
 	s.InFlight = false
 	s.Connect, s.FirstByte, s.Header = Unknown, Unknown, Unknown
+}
+
+// moveTo carries the request over to a changed set. What it has tried is known by
+// slot; a slot that has got a new peer since is not tried.
+func (r *Request) moveTo(set *Set) {
+	r.tried.grow(set.slots)
+	for slot := range r.tried.all() {
+		if set.born[slot] > r.set.version {
+			r.tried.remove(slot)
+		}
+	}
+	if set.Len(Backup) == 0 {
+		r.group = Primary
+	}
+	r.set = set
 }
 
 // release notes that r holds no peer any more. A single peer is not tried again.

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -20,11 +21,24 @@ const (
 type Set struct {
 	groups [2][]member
 	total  [2]int64
-	usable int // peers neither down nor draining, primary and backup
-	slots  int
+	usable [2]usable
+	number int // of peers
+	// given is what the set was made from.
+	given []Server
+	// version counts the sets of an upstream; born is, by slot, in which one the slot
+	// got its present peer; slots how many there are.
+	version int
+	born    []int
+	slots   int
 	// single: exactly one peer and no backup. nginx then keeps no account of
 	// failures and weights at all.
 	single bool
+}
+
+// usable counts the peers that are neither down nor draining.
+type usable struct {
+	number int
+	weight int64
 }
 
 // member is one server with the defaults filled in, and its sid.
@@ -40,11 +54,12 @@ func NewSet(servers []Server, resolution time.Duration) (*Set, error) {
 	if resolution == 0 {
 		resolution = time.Second
 	}
-	return newSet(servers, resolution)
+	return newSet(servers, resolution, 1)
 }
 
-func newSet(servers []Server, resolution time.Duration) (*Set, error) {
-	s := &Set{}
+// newSet is NewSet for weights that count in a unit.
+func newSet(servers []Server, resolution time.Duration, unit int64) (*Set, error) {
+	s := &Set{given: slices.Clone(servers)}
 	for i, given := range servers {
 		srv, err := given.normalized(i, resolution)
 		if err != nil {
@@ -54,22 +69,23 @@ func newSet(servers []Server, resolution time.Duration) (*Set, error) {
 		if srv.Backup {
 			g = Backup
 		}
-		if int64(srv.Weight) > math.MaxInt64-s.total[g] {
+		if most := math.MaxInt64 / unit; int64(srv.Weight) > most-s.total[g] {
 			return nil, &ConfigError{Server: i, Field: "Weight", Value: srv.Weight,
-				Reason: "the weights of a group must sum to less than 2^63"}
+				Reason: fmt.Sprintf("the weights of a group must sum to at most %d", most)}
 		}
 		s.total[g] += int64(srv.Weight)
 		if !srv.Down && !srv.Drain {
-			s.usable++
+			s.usable[g].number++
+			s.usable[g].weight += int64(srv.Weight)
 		}
-		s.slots++
+		s.number++
 		s.groups[g] = append(s.groups[g], member{srv, sid(srv)})
 	}
 	if len(s.groups[Primary]) == 0 {
 		return nil, &ConfigError{Server: -1, Field: "Servers", Value: fmt.Sprintf("%d servers", len(servers)),
 			Reason: "at least one server that is not a backup is needed"}
 	}
-	s.single = s.slots == 1
+	s.single = s.number == 1
 	return s, nil
 }
 
@@ -95,3 +111,11 @@ func (s *Set) SID(group, i int) string { return s.groups[group][i].sid }
 
 // TotalWeight returns the sum of the weights of a group, down peers included.
 func (s *Set) TotalWeight(group int) int64 { return s.total[group] }
+
+// tries is how many peers a request may be given to.
+func (s *Set) tries() int { return s.usable[Primary].number + s.usable[Backup].number }
+
+// groupsEqual reports whether two sets hold the same servers.
+func (s *Set) groupsEqual(t *Set) bool {
+	return slices.Equal(s.groups[Primary], t.groups[Primary]) && slices.Equal(s.groups[Backup], t.groups[Backup])
+}

@@ -26,6 +26,13 @@ func (b *slotSet) reset(n int) {
 	b.clear()
 }
 
+// grow makes room for n slots, where fewer were enough before.
+func (b *slotSet) grow(n int) {
+	if words := (n - inlineSlots + 63) / 64; words > len(b.more) {
+		b.more = append(b.more, make([]uint64, words-len(b.more))...)
+	}
+}
+
 func (b *slotSet) clear() {
 	if b.any {
 		b.any = false
@@ -44,6 +51,8 @@ func (b *slotSet) add(slot int32) {
 	b.any = true
 	*b.word(slot) |= 1 << (slot % 64)
 }
+
+func (b *slotSet) remove(slot int32) { *b.word(slot) &^= 1 << (slot % 64) }
 
 func (b *slotSet) word(slot int32) *uint64 {
 	if slot < inlineSlots {

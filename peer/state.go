@@ -15,15 +15,21 @@ type State struct {
 	Times Times
 }
 
-// State returns the state of peer i of the group Primary or Backup. Everybody
-// who wants to see weights sees them through it.
+// State returns the state of peer i of the group Primary or Backup; a zero one if
+// there is no such peer. Everybody who wants to see weights sees them through it.
 func (u *Upstream) State(group, i int) State {
+	if group != Primary && group != Backup {
+		return State{}
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	g := &u.groups[group]
+	if i < 0 || i >= len(g.peers) {
+		return State{}
+	}
 	p, c := &g.peers[i], &g.cold[i]
 	return State{
-		CurrentWeight: g.currentWeight(i), EffectiveWeight: p.ew,
+		CurrentWeight: g.currentWeight(i) / int64(p.one), EffectiveWeight: min(p.ew, p.weight) / int64(p.one),
 		Conns: int64(p.load.conns()), Fails: int64(p.load.fails()),
 		Accessed: c.accessed, Checked: p.checked,
 		Times: c.times,
@@ -48,8 +54,12 @@ func (u *Upstream) Peer(r *Request) (Peer, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	g, i := u.peer(r.slot)
+	return g.peer(i), true
+}
+
+func (g *Group) peer(i int) Peer {
 	m := g.cold[i].member
-	return Peer{Server: m.Server, SID: m.sid, Group: g.index, Index: i}, true
+	return Peer{Server: m.Server, SID: m.sid, Group: g.index, Index: i}
 }
 
 // Set returns the present set of servers.

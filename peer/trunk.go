@@ -39,7 +39,7 @@ func (p *state) gain() (cw, ew int64) {
 	ew = p.ew
 	p.cw += ew
 	if ew < p.weight {
-		p.ew = ew + 1
+		p.ew = ew + int64(p.one)
 	}
 	return p.cw, ew
 }

@@ -2,13 +2,10 @@ package peer
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/trunklb/trunk/internal/engine"
 )
 
 // Options are what an upstream takes from outside. The zero value, and a nil
@@ -22,6 +19,18 @@ type Options struct {
 	// Source is the source of random numbers; it too runs inside the lock and
 	// needs none of its own. Same seed, same picks. nil: seeded per process.
 	Source rand.Source
+	// Policy is where the account of failures shall depart from nginx's. The zero value
+	// is nginx's.
+	Policy Policy
+	// RandomStart begins at a random point of the cycle of picks, and goes on
+	// exactly from there, so that many fresh processes do not all begin with
+	// the first peer. The point is drawn from the whole cycle, which has sum of
+	// weights / greatest common divisor picks, or from the first 131,072.
+	RandomStart bool
+	// OnIdle is called when nobody holds a peer any more that is wanted so:
+	// removed, or down or draining. It runs outside the lock, in the goroutine
+	// whose Free or Update made it so. nil: nobody is told.
+	OnIdle func(p Peer, removed bool)
 	// Resolution is the unit in which failures are timed. 0: one second, as
 	// in nginx. A finer one allows finer fail timeouts; from 1 ms to 1 s.
 	Resolution time.Duration
@@ -30,16 +39,22 @@ type Options struct {
 // Upstream is the peers of one upstream with their state: it picks, takes and
 // frees them as nginx does, and nothing else. Goroutines may share it.
 type Upstream struct {
-	mu         sync.Mutex
 	clock      func() time.Duration
 	source     rand.Source
 	resolution time.Duration
+	policy     Policy
+	method     Method
+	onIdle     func(Peer, bool)
 	set        atomic.Pointer[Set]
-	selector   Selector
-	events     Events // the selector's, or nil
-	binder     Binder // the selector's, or nil
-	groups     [2]Group
-	places     []place // by slot
+
+	mu       sync.Mutex // held for what follows
+	selector Selector
+	events   Events   // the selector's, or nil
+	binder   Binder   // the selector's, or nil
+	groups   [3]Group // Primary, Backup and leaving
+	places   []place  // by slot
+
+	updating sync.Mutex // one Update at a time
 }
 
 // New makes an upstream. The error is a *ConfigError that names the server, the
@@ -57,76 +72,27 @@ func New(servers []Server, m Method, o *Options) (*Upstream, error) {
 		return nil, &ConfigError{Server: -1, Field: "Resolution", Value: o.Resolution,
 			Reason: "must divide a second, and be at least 1 ms"}
 	}
+	if err := o.Policy.check(); err != nil {
+		return nil, err
+	}
+	u.policy = o.Policy
 	if u.clock == nil {
 		u.clock = wallClock()
 	}
 	if u.source == nil {
 		u.source = rand.NewPCG(rand.Uint64(), rand.Uint64())
 	}
-	set, err := newSet(servers, u.resolution)
-	if err != nil {
+	u.method, u.onIdle = m, o.OnIdle
+	if u.onIdle == nil {
+		u.onIdle = func(Peer, bool) {}
+	}
+	if err := u.Update(servers); err != nil {
 		return nil, err
 	}
-	u.selector = plain{}
-	if m != nil {
-		if u.selector, err = m.Build(set); err != nil {
-			return nil, err
-		}
+	if o.RandomStart {
+		u.wind()
 	}
-	u.events, _ = u.selector.(Events)
-	u.binder, _ = u.selector.(Binder)
-	u.install(set)
 	return u, nil
-}
-
-// place is where the peer of a slot stands: list order may change while
-// requests hold slots.
-type place struct {
-	group int8
-	index int32
-}
-
-// install gives every peer of the set its fresh state.
-func (u *Upstream) install(set *Set) {
-	u.set.Store(set)
-	u.places = make([]place, 0, set.slots)
-	for gi := range u.groups {
-		members := set.groups[gi]
-		g := &u.groups[gi]
-		*g = Group{up: u, index: gi, total: set.total[gi], single: set.single,
-			peers: make([]state, len(members)), cold: make([]cold, len(members))}
-		for i := range members {
-			m := &members[i]
-			p := &g.peers[i]
-			p.ew, p.weight = int64(m.Weight), int64(m.Weight)
-			p.failTimeout = int64(m.FailTimeout / u.resolution)
-			// No count comes near these, so that greater ones are the same.
-			p.maxConns = uint32(min(uint64(m.MaxConns), math.MaxUint32))
-			p.maxFails = uint32(min(uint64(m.MaxFails), mostFail+1))
-			p.slot = int32(len(u.places))
-			p.load.Store(u.flags(m))
-			g.cold[i] = cold{drain: m.Drain && !m.Down, member: m}
-			u.places = append(u.places, place{int8(gi), int32(i)})
-		}
-		if len(members) > engine.ScanMost {
-			g.queues = newQueues(g)
-		}
-	}
-}
-
-// flags is the word of an idle peer.
-func (u *Upstream) flags(m *member) uint64 {
-	w := uint64(0)
-	if m.Down || m.Drain {
-		w |= down
-	}
-	if m.MaxConns > 0 {
-		w |= limited
-	}
-	if u.events != nil {
-		w |= locked
-	}
-	return w
 }
 
 // plain is round robin without a method.
@@ -141,10 +107,10 @@ func (u *Upstream) Begin(r *Request) error {
 		return ErrHeld
 	}
 	set := u.set.Load()
-	r.up, r.group, r.payer = u, Primary, None
+	r.up, r.set, r.group, r.payer = u, set, Primary, None
 	r.Scratch = Scratch{}
 	r.tried.reset(set.slots)
-	r.tries = set.usable
+	r.tries = set.tries()
 	if r.MaxTries > 0 {
 		r.tries = min(r.tries, r.MaxTries)
 	}
@@ -163,6 +129,9 @@ func (u *Upstream) Get(r *Request) error {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if set := u.set.Load(); r.set != set {
+		r.moveTo(set)
+	}
 	now := u.now()
 	g, i := u.pick(r, now)
 	if i < 0 {
@@ -185,6 +154,9 @@ func (u *Upstream) pick(r *Request, now Now) (*Group, int) {
 		if u.binder != nil {
 			r.payer = u.binder.Bind(g, r, now)
 		}
+		if len(g.ramps) > 0 {
+			g.climb(now)
+		}
 		i := sel.Pick(g, r, now)
 		if i == RoundRobin {
 			sel = plain{}
@@ -193,8 +165,9 @@ func (u *Upstream) pick(r *Request, now Now) (*Group, int) {
 		if i != None || r.group == Backup || u.groups[Backup].Len() == 0 {
 			return g, i
 		}
+		// nginx clears the tried set here. Slots are different peers in
+		// the two groups, so there is nothing to clear.
 		r.group = Backup
-		r.tried.clear()
 	}
 }
 
@@ -208,9 +181,21 @@ func (u *Upstream) Free(r *Request, o Outcome) error {
 		return err
 	}
 	if o == OK && r.at.load.freeAlone() {
+		// Nothing else would have changed: no failures to clear, no limit, and
+		// nobody who watches. The peer counts this request out at the exchange
+		// of its word, wherever that falls among what others do under the lock.
 		r.release(u.set.Load())
 		return nil
 	}
+	if p, ok := u.freeLocked(r, o); ok {
+		u.onIdle(p.Peer, p.removed)
+	}
+	return nil
+}
+
+// freeLocked frees under the lock, and returns the peer if that made it idle
+// as it was wanted.
+func (u *Upstream) freeLocked(r *Request, o Outcome) (p idle, ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := u.now()
@@ -220,7 +205,10 @@ func (u *Upstream) Free(r *Request, o Outcome) error {
 	}
 	g.free(i, o, now)
 	r.release(u.set.Load())
-	return nil
+	if w := g.peers[i].load.Load(); w&down != 0 && uint32(w) == 0 {
+		return idle{g.peer(i), g.index == leaving}, true
+	}
+	return p, false
 }
 
 // Connected tells that the connection to the held peer stands. In stream the
@@ -229,7 +217,7 @@ func (u *Upstream) Free(r *Request, o Outcome) error {
 func (u *Upstream) Connected(r *Request) error {
 	return u.tell(r, func(g *Group, i int, now Now) {
 		if r.Stream {
-			g.alive(i)
+			g.alive(i, now)
 		}
 		if u.events != nil {
 			u.events.Connected(g, r, i, now)

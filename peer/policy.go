@@ -1,0 +1,60 @@
+package peer
+
+import "time"
+
+// Policy is where an upstream shall depart from nginx in what a failure costs a
+// peer and how it comes back. The zero value is nginx's way; every field stands
+// for itself. docs/parity.md, "Remedies", shows each with and without.
+type Policy struct {
+	// Penalty is the share of its weight that a failure takes from a peer's
+	// effective weight, above 0 and at most 1; at least 1 is taken. It holds
+	// with NoMaxFails too: max_fails then only says when a peer is taken out.
+	// 0: nginx's weight / max_fails, which is nothing for a small weight.
+	Penalty float64
+	// Recovery is the time after its last failure in which a weakened peer's
+	// effective weight comes back, evenly, however much traffic there is. At
+	// least a millisecond. 0: nginx's way, one for each pick that it takes part in.
+	Recovery time.Duration
+	// Return is what holds for a peer that was taken out by max_fails and
+	// answers again.
+	Return Return
+}
+
+// Return is the part of a Policy that begins when a peer comes back.
+type Return struct {
+	// Forgive sets all current weights of the group to zero when a peer comes
+	// back, so that nobody owes anything and shares are right from then on.
+	// nginx keeps the debts, and with them an offset for ever.
+	Forgive bool
+	// SlowStart lets the effective weight of a peer that came back, or was added
+	// to a running upstream, grow evenly over this time, from a hundredth of
+	// its weight to the whole. It begins anew when the peer is taken out
+	// again. At least a millisecond. 0: none.
+	SlowStart time.Duration
+}
+
+func (p Policy) check() error {
+	refuse := func(field string, value any, reason string) error {
+		return &ConfigError{Server: -1, Field: field, Value: value, Reason: reason}
+	}
+	switch {
+	case !(p.Penalty >= 0 && p.Penalty <= 1):
+		return refuse("Policy.Penalty", p.Penalty, "must be from 0 to 1")
+	case p.Recovery < 0 || p.Recovery > 0 && p.Recovery < time.Millisecond:
+		return refuse("Policy.Recovery", p.Recovery, "must be 0 or at least 1 ms")
+	case p.Return.SlowStart < 0 || p.Return.SlowStart > 0 && p.Return.SlowStart < time.Millisecond:
+		return refuse("Policy.Return.SlowStart", p.Return.SlowStart, "must be 0 or at least 1 ms")
+	}
+	return nil
+}
+
+// penalty is what a failure takes from the effective weight of a server's peer.
+func (p Policy) penalty(m *member) int64 {
+	switch {
+	case p.Penalty > 0:
+		return max(1, int64(p.Penalty*float64(m.Weight)))
+	case m.MaxFails > 0:
+		return int64(m.Weight / m.MaxFails)
+	}
+	return 0
+}

@@ -1,0 +1,297 @@
+package peer
+
+import (
+	"math"
+	"math/big"
+	"slices"
+
+	"github.com/trunklb/trunk/internal/engine"
+)
+
+// place is where the peer of a slot stands. The list order may change while
+// requests hold slots.
+type place struct {
+	group int8
+	index int32
+}
+
+// leaving is the list of the peers that were removed while requests held them.
+const leaving = 2
+
+// Update makes servers the peers of the upstream, all at once. The error is a
+// *ConfigError or what the method's Build returned; then nothing has changed. The
+// same servers again change nothing at all.
+//
+// A peer is known by its address (of several with one address, the first is
+// the first, and so on). One that stays keeps its state, except that
+//   - its cw grows or shrinks with its weight, and where the weights of the
+//     group's usable peers have become less in sum, all cw shrink with the sum:
+//     a debt is worth requests, and must not turn into a burst;
+//   - its ew is the new weight if it was whole, else at most that.
+//
+// A request in flight is freed to its own peer. Its next Get picks in the
+// present set, never a peer that it has tried or that was removed. A peer that
+// is removed is forgotten when its last request ends; added again it is new.
+func (u *Upstream) Update(servers []Server) error {
+	u.updating.Lock()
+	defer u.updating.Unlock()
+	before := u.set.Load()
+	if before != nil && slices.Equal(before.given, servers) {
+		return nil
+	}
+	set, err := newSet(servers, u.resolution, u.policy.unit())
+	if err != nil {
+		return err
+	}
+	if before == nil {
+		before = &Set{}
+	} else if before.groupsEqual(set) {
+		return nil
+	}
+	// Rings and ranges are made before the lock is taken.
+	var selector Selector = plain{}
+	if u.method != nil {
+		if selector, err = u.method.Build(set); err != nil {
+			return err
+		}
+	}
+	for _, p := range u.exchange(before, set, selector) {
+		u.onIdle(p.Peer, p.removed)
+	}
+	return nil
+}
+
+// idle is a peer that nobody holds and that is wanted so.
+type idle struct {
+	Peer
+	removed bool
+}
+
+// exchange puts the set in the place of the one before, and returns the peers
+// that are idle by it.
+func (u *Upstream) exchange(before, set *Set, selector Selector) []idle {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	now := u.now()
+	u.selector = selector
+	u.events, _ = selector.(Events)
+	u.binder, _ = selector.(Binder)
+
+	old := u.groups
+	known := byAddr(before)
+	var fresh []place
+	for gi := range set.groups {
+		u.groups[gi] = u.newGroup(set, gi)
+		g := &u.groups[gi]
+		after, sum := set.usable[gi].weight, before.usable[gi].weight
+		if after > sum {
+			after, sum = 1, 1
+		}
+		for i := range g.peers {
+			if from, ok := known.take(set.groups[gi][i].Addr); ok {
+				g.inherit(i, &old[from.group], int(from.index), after, sum)
+			} else {
+				fresh = append(fresh, place{int8(gi), int32(i)})
+			}
+		}
+	}
+	gone := u.leave(&old, known)
+	u.assignSlots(before, set, fresh)
+	for gi := range set.groups {
+		if g := &u.groups[gi]; len(g.peers) > engine.ScanMost {
+			g.queues = newQueues(g)
+		}
+	}
+	if before.version > 0 {
+		for _, f := range fresh {
+			u.groups[f.group].slowStart(int(f.index), now)
+		}
+	}
+	u.set.Store(set)
+	return append(gone, u.emptied(before)...)
+}
+
+// addresses are the peers of a set by address, in list order.
+type addresses map[string][]place
+
+func byAddr(s *Set) addresses {
+	a := addresses{}
+	for gi := range s.groups {
+		for i, m := range s.groups[gi] {
+			a[m.Addr] = append(a[m.Addr], place{int8(gi), int32(i)})
+		}
+	}
+	return a
+}
+
+// take returns the first peer of an address that has not been taken.
+func (a addresses) take(addr string) (place, bool) {
+	list := a[addr]
+	if len(list) == 0 {
+		return place{}, false
+	}
+	a[addr] = list[1:]
+	return list[0], true
+}
+
+// newGroup makes a group of new peers, which have no slots yet.
+func (u *Upstream) newGroup(set *Set, gi int) Group {
+	members := set.groups[gi]
+	g := Group{up: u, index: gi, total: set.total[gi] * u.policy.unit(), weight: set.total[gi], single: set.single,
+		peers: make([]state, len(members)), cold: make([]cold, len(members))}
+	for i := range members {
+		g.configure(i, &members[i])
+	}
+	return g
+}
+
+// configure gives peer i its configuration and the state of a new peer.
+func (g *Group) configure(i int, m *member) {
+	p := &g.peers[i]
+	p.one = int32(g.up.policy.unit())
+	p.weight = int64(m.Weight) * int64(p.one)
+	p.ew = p.weight
+	p.failTimeout = int64(m.FailTimeout / g.up.resolution)
+	// No count comes near these bounds, so greater limits are the same.
+	p.maxConns = uint32(min(uint64(m.MaxConns), math.MaxUint32))
+	p.maxFails = uint32(min(uint64(m.MaxFails), mostFail+1))
+	p.slot = nobody
+	p.load.Store(g.up.flags(m))
+	g.cold[i] = cold{drain: m.Drain && !m.Down, member: m, penalty: g.up.policy.penalty(m) * int64(p.one)}
+}
+
+// flags is the word of an idle peer. A peer that is wanted empty is watched.
+func (u *Upstream) flags(m *member) uint64 {
+	w := uint64(0)
+	if m.Down || m.Drain {
+		w |= down | locked
+	}
+	if m.MaxConns > 0 {
+		w |= limited
+	}
+	if u.events != nil {
+		w |= locked
+	}
+	return w
+}
+
+// inherit gives peer i the state of the peer j of the list from. after / before
+// is how much the usable weights of its group have become less.
+func (g *Group) inherit(i int, from *Group, j int, after, before int64) {
+	p, was := &g.peers[i], &from.peers[j]
+	p.slot, p.checked = was.slot, was.checked
+	g.cold[i].accessed, g.cold[i].times = from.cold[j].accessed, from.cold[j].times
+	p.load.Store(p.load.Load() | was.load.moved())
+	if was.ew != was.weight {
+		p.ew = min(was.ew, p.weight)
+	}
+	if from.index != g.index {
+		return // a current weight means something within its own group only
+	}
+	p.cw = from.currentWeight(j)
+	if p.weight != was.weight {
+		p.cw = scaled(p.cw, p.weight, was.weight)
+	} else {
+		p.cw = scaled(p.cw, after, before)
+	}
+	if r := from.ramp(j); r != nil {
+		next := *r
+		next.peer = i
+		g.ramps = append(g.ramps, next)
+	}
+}
+
+// leave moves the old peers that no list has any more, but requests still hold,
+// to the list of those that are leaving; it returns the others.
+func (u *Upstream) leave(old *[3]Group, rest addresses) []idle {
+	var gone []idle
+	list := Group{up: u, index: leaving}
+	move := func(g *Group, i int) {
+		p := &g.peers[i]
+		w := p.load.moved()
+		if uint32(w) == 0 {
+			gone = append(gone, idle{g.peer(i), true})
+			return
+		}
+		list.peers = append(list.peers, state{weight: p.weight, ew: p.ew, checked: p.checked,
+			failTimeout: p.failTimeout, maxFails: p.maxFails, slot: p.slot, one: p.one})
+		list.peers[len(list.peers)-1].load.Store(w | down | locked)
+		list.cold = append(list.cold, g.cold[i])
+	}
+	for i := range old[leaving].peers {
+		if old[leaving].peers[i].load.conns() > 0 {
+			move(&old[leaving], i)
+		}
+	}
+	for _, places := range rest {
+		for _, at := range places {
+			move(&old[at.group], int(at.index))
+		}
+	}
+	u.groups[leaving] = list
+	return gone
+}
+
+// assignSlots gives new peers the slots that nobody has, and notes where all are.
+func (u *Upstream) assignSlots(before, set *Set, fresh []place) {
+	set.version = before.version + 1
+	set.slots = before.slots
+	used := make([]bool, before.slots+len(fresh))
+	for gi := range u.groups {
+		for i := range u.groups[gi].peers {
+			if slot := u.groups[gi].peers[i].slot; slot >= 0 {
+				used[slot] = true
+			}
+		}
+	}
+	set.born = append(slices.Clone(before.born), make([]int, len(fresh))...)
+	slot := 0
+	for _, f := range fresh {
+		for used[slot] {
+			slot++
+		}
+		used[slot] = true
+		u.groups[f.group].peers[f.index].slot = int32(slot)
+		set.born[slot] = set.version
+		set.slots = max(set.slots, slot+1)
+	}
+	u.places = make([]place, set.slots)
+	for gi := range u.groups {
+		for i := range u.groups[gi].peers {
+			u.places[u.groups[gi].peers[i].slot] = place{int8(gi), int32(i)}
+		}
+	}
+}
+
+// emptied returns the peers that the present set no longer lets anybody have, the
+// one before did, and nobody holds.
+func (u *Upstream) emptied(before *Set) []idle {
+	var list []idle
+	was := byAddr(before)
+	for gi := range u.groups[:leaving] {
+		g := &u.groups[gi]
+		for i := range g.peers {
+			at, ok := was.take(g.cold[i].member.Addr)
+			if w := g.peers[i].load.Load(); !ok || w&down == 0 || uint32(w) > 0 {
+				continue
+			}
+			if m := &before.groups[at.group][at.index]; !m.Down && !m.Drain {
+				list = append(list, idle{g.peer(i), false})
+			}
+		}
+	}
+	return list
+}
+
+// scaled is v * a / b, towards zero, without overflow in between.
+func scaled(v, a, b int64) int64 {
+	if a == b || b == 0 {
+		return v
+	}
+	x := new(big.Int).Mul(big.NewInt(v), big.NewInt(a))
+	x.Quo(x, big.NewInt(b))
+	if !x.IsInt64() {
+		return v
+	}
+	return x.Int64()
+}

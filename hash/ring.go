@@ -46,35 +46,31 @@ func Ring(set *peer.Set, maxPoints int) ([]Point, error) {
 }
 
 // newRing makes the ring of the primary group. nginx adds the points of every
-// peer; peers of one name have the same points, so the heaviest stands for all.
+// peer; those of a name that is in the list already are on the ring already, as
+// far as its weight went.
 func newRing(set *peer.Set, maxPoints int) (*ring, error) {
 	if maxPoints <= 0 {
 		maxPoints = DefaultMaxPoints
 	}
-	r := &ring{}
+	n := countPoints(set)
+	if n > int64(maxPoints) {
+		return nil, &RingSizeError{Points: n, MaxPoints: int64(maxPoints)}
+	}
+	r := &ring{points: make([]point, 0, n)}
 	number := map[string]int{}
-	weights := []int64{}
-	units := int64(0)
+	var weights []int // by server: how much of it is on the ring
 	for i := range set.Len(peer.Primary) {
 		srv := set.Server(peer.Primary, i)
 		n, known := number[srv.Name]
 		if !known {
 			n = len(r.names)
 			number[srv.Name] = n
-			r.names = append(r.names, srv.Name)
-			weights = append(weights, 0)
+			r.names, weights = append(r.names, srv.Name), append(weights, 0)
 		}
-		if more := int64(srv.Weight) - weights[n]; more > 0 {
-			weights[n] += more
-			units += more
+		if srv.Weight > weights[n] {
+			r.add(uint32(n), srv.Name, weights[n]*pointsPerWeight, srv.Weight*pointsPerWeight)
+			weights[n] = srv.Weight
 		}
-		if units > int64(maxPoints)/pointsPerWeight {
-			return nil, &RingSizeError{Points: saturatingPoints(set), MaxPoints: int64(maxPoints)}
-		}
-	}
-	r.points = make([]point, 0, units*pointsPerWeight)
-	for n, name := range r.names {
-		r.add(uint32(n), name, int(weights[n])*pointsPerWeight)
 	}
 	// Of equal hashes the one that was added first stays.
 	slices.SortStableFunc(r.points, func(a, b point) int { return cmp.Compare(a.hash, b.hash) })
@@ -82,26 +78,38 @@ func newRing(set *peer.Set, maxPoints int) (*ring, error) {
 	return r, nil
 }
 
-// saturatingPoints is how many points nginx's ring of the set would have.
-func saturatingPoints(set *peer.Set) int64 {
-	if total := set.TotalWeight(peer.Primary); total <= math.MaxInt64/pointsPerWeight {
-		return total * pointsPerWeight
+// countPoints is how many points a set's ring has before equal hashes are dropped.
+func countPoints(set *peer.Set) int64 {
+	heaviest := map[string]int64{}
+	sum := int64(0)
+	for i := range set.Len(peer.Primary) {
+		srv := set.Server(peer.Primary, i)
+		if more := int64(srv.Weight) - heaviest[srv.Name]; more > 0 {
+			heaviest[srv.Name] += more
+			sum += more
+		}
 	}
-	return math.MaxInt64
+	if sum > math.MaxInt64/pointsPerWeight {
+		return math.MaxInt64
+	}
+	return sum * pointsPerWeight
 }
 
-// add puts n points of a server on the ring, each hashed from the one before.
-func (r *ring) add(server uint32, name string, n int) {
+// add puts the points from the first to the last, exclusive, of a server on
+// the ring, each hashed from the one before.
+func (r *ring) add(server uint32, name string, first, last int) {
 	host, port := split(name)
 	base := checksum(update(checksum(0, host), 0), port)
 	h := uint32(0)
-	for range n {
+	for n := range last {
 		crc := base
 		for shift := 0; shift < 32; shift += 8 {
 			crc = update(crc, byte(h>>shift))
 		}
 		h = crc
-		r.points = append(r.points, point{h, server})
+		if n >= first {
+			r.points = append(r.points, point{h, server})
+		}
 	}
 }
 

@@ -28,8 +28,7 @@ type state struct {
 	load           load
 	checked        int64
 	failTimeout    int64
-	maxConns       uint32 // 0: no limit
-	maxFails       uint32 // 0: never out
+	gets           uint64 // how often it was taken
 	slot           int32
 	one            int32 // what a weight of 1 counts: 1, or the Policy's unit
 }
@@ -37,7 +36,10 @@ type state struct {
 // cold is the rest of a peer's state.
 type cold struct {
 	accessed int64
-	penalty  int64 // what a failure takes from ew
+	penalty  int64                 // what a failure takes from ew
+	maxFails uint32                // 0: never out
+	maxConns uint32                // 0: no limit
+	counts   [Abandoned + 1]uint64 // frees by outcome, but for OK
 	times    Times
 	drain    bool
 	member   *member
@@ -99,28 +101,26 @@ func (g *Group) Draw() uint32 { return uint32(g.up.source.Uint64() >> 33) }
 // not tried in this request, is not down or draining, not in its fail window,
 // and not full.
 func (g *Group) Eligible(i int, r *Request, now Now) bool {
-	p := &g.peers[i]
-	w := p.load.Load()
-	return (w&guarded == 0 || w&down == 0 && p.open(w, now)) && !r.tried.has(p.slot)
+	w := g.peers[i].load.Load()
+	return (w&guarded == 0 || w&down == 0 && g.open(i, w, now)) && !r.tried.has(g.peers[i].slot)
 }
 
 // EligibleDraining is Eligible for a request that is bound to peer i: draining does
 // not keep it away (docs/parity.md, section 9).
 func (g *Group) EligibleDraining(i int, r *Request, now Now) bool {
-	p := &g.peers[i]
-	w := p.load.Load()
-	return (w&down == 0 || g.cold[i].drain) && p.open(w, now) && !r.tried.has(p.slot)
+	w := g.peers[i].load.Load()
+	return (w&down == 0 || g.cold[i].drain) && g.open(i, w, now) && !r.tried.has(g.peers[i].slot)
 }
 
 // open is eligibility but for down, drain and tried.
-func (p *state) open(w uint64, now Now) bool {
-	return !(p.out(w) && now.Tick-p.checked <= p.failTimeout) && !p.full(w)
+func (g *Group) open(i int, w uint64, now Now) bool {
+	p := &g.peers[i]
+	return !(w&out != 0 && now.Tick-p.checked <= p.failTimeout) && !g.full(i, w)
 }
 
-// out reports whether the peer has failed as often as it may.
-func (p *state) out(w uint64) bool { return p.maxFails > 0 && failsOf(w) >= p.maxFails }
-
-func (p *state) full(w uint64) bool { return p.maxConns > 0 && uint32(w) >= p.maxConns }
+func (g *Group) full(i int, w uint64) bool {
+	return w&limited != 0 && uint32(w) >= g.cold[i].maxConns
+}
 
 // roundRobin picks among all eligible peers of the group: the door for whole
 // groups.
@@ -133,7 +133,7 @@ func (g *Group) roundRobin(r *Request, now Now) int {
 		return payer
 	case g.single:
 		// Nothing but down and max_conns refuses it.
-		if w := g.peers[0].load.Load(); w&down != 0 || g.peers[0].full(w) {
+		if w := g.peers[0].load.Load(); w&down != 0 || g.full(0, w) {
 			return None
 		}
 		return 0
@@ -151,7 +151,7 @@ func (g *Group) scan(r *Request, now Now) Trunk {
 	for i := range g.peers {
 		p := &g.peers[i]
 		w := p.load.Load()
-		if w&guarded != 0 && (w&down != 0 || !p.open(w, now)) || r.tried.has(p.slot) {
+		if w&guarded != 0 && (w&down != 0 || !g.open(i, w, now)) || r.tried.has(p.slot) {
 			continue
 		}
 		cw, ew := p.gain()
@@ -175,6 +175,7 @@ func (g *Group) currentWeight(i int) int64 {
 func (g *Group) take(i int, r *Request, now Now) {
 	p := &g.peers[i]
 	w := p.load.take()
+	p.gets++
 	r.hold(p, now)
 	r.tried.add(p.slot)
 	if g.single {
@@ -185,7 +186,7 @@ func (g *Group) take(i int, r *Request, now Now) {
 	if now.Tick-p.checked > p.failTimeout {
 		p.checked = now.Tick
 	}
-	if g.queues != nil && p.full(w) {
+	if g.queues != nil && g.full(i, w) {
 		g.queues.setAside(g, i)
 	}
 }
@@ -194,15 +195,16 @@ func (g *Group) take(i int, r *Request, now Now) {
 func (g *Group) free(i int, o Outcome, now Now) {
 	p, c := &g.peers[i], &g.cold[i]
 	p.load.free()
+	c.counts[o]++
 	switch {
 	case o == Abandoned:
 	case g.single:
 		p.load.healed()
 	case o == Failed:
-		p.load.failed()
+		p.load.failed(c.maxFails)
 		c.accessed, p.checked = now.Tick, now.Tick
 		g.weaken(i, now)
-		if g.queues != nil && !p.settled() {
+		if g.queues != nil && !g.settled(i) {
 			g.queues.setAside(g, i)
 		}
 	default:
@@ -217,9 +219,9 @@ func (g *Group) alive(i int, now Now) {
 	if g.cold[i].accessed >= p.checked {
 		return
 	}
-	out := p.out(p.load.Load())
+	wasOut := p.load.Load()&out != 0
 	p.load.healed()
-	if out {
+	if wasOut {
 		g.returned(i, now)
 	}
 }

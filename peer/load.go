@@ -12,8 +12,11 @@ const (
 	oneConn  = 1
 	conns    = 1<<32 - 1
 	oneFail  = 1 << 32
-	mostFail = 1<<29 - 1
+	mostFail = 1<<28 - 1
 	fails    = mostFail << 32
+	// out: the peer has failed as often as it may. It is in its fail window, or
+	// may be probed.
+	out = 1 << 60
 	// limited: the peer has max_conns.
 	limited = 1 << 61
 	// down: or draining.
@@ -22,7 +25,7 @@ const (
 	locked = 1 << 63
 
 	// guarded is what makes a peer's eligibility a question.
-	guarded = fails | limited | down
+	guarded = out | limited | down
 	// attended is what makes a free more than conns - 1.
 	attended = fails | limited | locked
 )
@@ -38,15 +41,19 @@ func (l *load) take() uint64 { return l.Add(oneConn) }
 // free counts a request out.
 func (l *load) free() { l.Add(^uint64(oneConn - 1)) }
 
-// failed counts a failure; the count stays at its greatest value.
-func (l *load) failed() {
+// failed counts a failure; the count stays at its greatest value. The peer is
+// out when it reaches most; 0: never.
+func (l *load) failed(most uint32) {
 	if l.fails() < mostFail {
 		l.Add(oneFail)
+	}
+	if most > 0 && l.fails() >= most {
+		l.Or(out)
 	}
 }
 
 // healed clears the failures.
-func (l *load) healed() { l.And(^uint64(fails)) }
+func (l *load) healed() { l.And(^uint64(fails | out)) }
 
 // moved makes every later free take the lock, where it finds the peer's new
 // place, and returns the counts, which nobody changes any more.

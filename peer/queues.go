@@ -63,9 +63,10 @@ func newQueues(g *Group) *queues {
 }
 
 // settled says that the peer may stand in a queue.
-func (p *state) settled() bool {
+func (g *Group) settled(i int) bool {
+	p := &g.peers[i]
 	w := p.load.Load()
-	return p.ew == p.weight && (w&guarded == 0 || w&down == 0 && !p.out(w) && !p.full(w))
+	return p.ew == p.weight && w&(down|out) == 0 && !g.full(i, w)
 }
 
 // pick is one round of the trunk over the whole group; the request's payer, if
@@ -102,7 +103,7 @@ func (q *queues) sort(g *Group, r *Request) {
 	still := q.aside[:0]
 	for _, i := range q.aside {
 		p := &g.peers[i]
-		if p.settled() && !r.tried.has(p.slot) {
+		if g.settled(int(i)) && !r.tried.has(p.slot) {
 			p.cw -= q.picks * p.weight
 			q.total += p.weight
 			q.insert(g, int(i))

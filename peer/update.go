@@ -152,12 +152,15 @@ func (g *Group) configure(i int, m *member) {
 	p.weight = int64(m.Weight) * int64(p.one)
 	p.ew = p.weight
 	p.failTimeout = int64(m.FailTimeout / g.up.resolution)
-	// No count comes near these bounds, so greater limits are the same.
-	p.maxConns = uint32(min(uint64(m.MaxConns), math.MaxUint32))
-	p.maxFails = uint32(min(uint64(m.MaxFails), mostFail+1))
 	p.slot = nobody
 	p.load.Store(g.up.flags(m))
-	g.cold[i] = cold{drain: m.Drain && !m.Down, member: m, penalty: g.up.policy.penalty(m) * int64(p.one)}
+	g.cold[i] = cold{
+		drain: m.Drain && !m.Down, member: m,
+		penalty: g.up.policy.penalty(m) * int64(p.one),
+		// No count comes near these bounds, so greater limits are the same.
+		maxConns: uint32(min(uint64(m.MaxConns), math.MaxUint32)),
+		maxFails: uint32(min(uint64(m.MaxFails), mostFail+1)),
+	}
 }
 
 // flags is the word of an idle peer. A peer that is wanted empty is watched.
@@ -180,8 +183,14 @@ func (u *Upstream) flags(m *member) uint64 {
 func (g *Group) inherit(i int, from *Group, j int, after, before int64) {
 	p, was := &g.peers[i], &from.peers[j]
 	p.slot, p.checked = was.slot, was.checked
-	g.cold[i].accessed, g.cold[i].times = from.cold[j].accessed, from.cold[j].times
-	p.load.Store(p.load.Load() | was.load.moved())
+	p.gets = was.gets
+	c, past := &g.cold[i], &from.cold[j]
+	c.accessed, c.times, c.counts = past.accessed, past.times, past.counts
+	w := was.load.moved()
+	if c.maxFails > 0 && failsOf(w) >= c.maxFails {
+		w |= out
+	}
+	p.load.Store(p.load.Load() | w)
 	if was.ew != was.weight {
 		p.ew = min(was.ew, p.weight)
 	}
@@ -214,7 +223,7 @@ func (u *Upstream) leave(old *[3]Group, rest addresses) []idle {
 			return
 		}
 		list.peers = append(list.peers, state{weight: p.weight, ew: p.ew, checked: p.checked,
-			failTimeout: p.failTimeout, maxFails: p.maxFails, slot: p.slot, one: p.one})
+			failTimeout: p.failTimeout, gets: p.gets, slot: p.slot, one: p.one})
 		list.peers[len(list.peers)-1].load.Store(w | down | locked)
 		list.cold = append(list.cold, g.cold[i])
 	}

@@ -62,6 +62,14 @@ func (m Method) Build(set *peer.Set) (peer.Selector, error) {
 // KeyText implements peer.Method: it is Key.
 func (m Method) KeyText() string { return m.Key }
 
+// String returns the method's line in an upstream block.
+func (m Method) String() string {
+	if m.Consistent {
+		return "hash " + m.Key + " consistent"
+	}
+	return "hash " + m.Key
+}
+
 const mostMisses = 20
 
 type plain struct{ ranges [2]peer.Ranges }

@@ -22,6 +22,9 @@ func (Method) Build(set *peer.Set) (peer.Selector, error) {
 // KeyText implements peer.Method: the address is not a text.
 func (Method) KeyText() string { return "" }
 
+// String returns the method's line in an upstream block.
+func (Method) String() string { return "ip_hash" }
+
 // nginx's constants: the hash starts at 89 and stays below 6271.
 const (
 	start      = 89

@@ -16,6 +16,9 @@ func (Method) Build(*peer.Set) (peer.Selector, error) { return selector{}, nil }
 // KeyText implements peer.Method: least_conn needs no string.
 func (Method) KeyText() string { return "" }
 
+// String returns the method's line in an upstream block.
+func (Method) String() string { return "least_conn" }
+
 type selector struct{}
 
 // Pick takes the first peer with the smallest conns / weight. If others have
@@ -42,8 +45,10 @@ func (selector) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 		}
 	}
 	if !tied {
+		r.Scratch.Rule = peer.LeastConns
 		return best
 	}
+	r.Scratch.Rule = peer.TieByTrunk
 	t := g.Trunk()
 	for i := best; i < g.Len(); i++ {
 		if g.Eligible(i, r, now) && compare(g, i, best) == 0 {

@@ -53,6 +53,14 @@ func (m Method) Build(*peer.Set) (peer.Selector, error) {
 // KeyText implements peer.Method: least_time needs no string.
 func (Method) KeyText() string { return "" }
 
+// String returns the method's line in an upstream block.
+func (m Method) String() string {
+	if m.Inflight {
+		return "least_time " + m.Mode.String() + " inflight"
+	}
+	return "least_time " + m.Mode.String()
+}
+
 type selector struct{ Method }
 
 // Pick takes the first peer with the smallest eta / weight. If others have the

@@ -4,6 +4,8 @@ import "time"
 
 // Now is one reading of an upstream's clock.
 type Now struct {
+	// Time is the time since the Unix epoch.
+	Time time.Duration
 	// Tick is the time since the Unix epoch in units of the resolution: whole
 	// seconds, as nginx's cached time, unless the resolution option differs.
 	Tick int64
@@ -24,7 +26,7 @@ func wallClock() func() time.Duration {
 // now reads the clock.
 func (u *Upstream) now() Now {
 	d := u.clock()
-	n := Now{Milli: int64(d / time.Millisecond)}
+	n := Now{Time: d, Milli: int64(d / time.Millisecond)}
 	// The usual case divides by a constant, which costs a multiplication.
 	if u.resolution == time.Second {
 		n.Tick = int64(d / time.Second)

@@ -106,10 +106,11 @@ func (g *Group) Eligible(i int, r *Request, now Now) bool {
 }
 
 // EligibleDraining is Eligible for a request that is bound to peer i: draining does
-// not keep it away (docs/parity.md, section 9).
+// not keep it away (docs/parity.md, section 9), nor does it that the only peer
+// there is was tried.
 func (g *Group) EligibleDraining(i int, r *Request, now Now) bool {
 	w := g.peers[i].load.Load()
-	return (w&down == 0 || g.cold[i].drain) && g.open(i, w, now) && !r.tried.has(g.peers[i].slot)
+	return (w&down == 0 || g.cold[i].drain) && g.open(i, w, now) && (g.single || !r.tried.has(g.peers[i].slot))
 }
 
 // open is eligibility but for down, drain and tried.
@@ -130,14 +131,21 @@ func (g *Group) roundRobin(r *Request, now Now) int {
 	case payer >= 0 && g.currentWeight(payer) <= g.peers[payer].weight-g.total:
 		// The valve: a hinted peer so deep in debt is taken free of charge,
 		// or its debt would grow without end.
+		r.Scratch.Rule = BoundFree
 		return payer
 	case g.single:
 		// Nothing but down and max_conns refuses it.
+		r.Scratch.Rule = OnlyPeer
 		if w := g.peers[0].load.Load(); w&down != 0 || g.full(0, w) {
 			return None
 		}
 		return 0
-	case g.queues != nil:
+	case payer >= 0:
+		r.Scratch.Rule = BoundPays
+	default:
+		r.Scratch.Rule = GreatestWeight
+	}
+	if g.queues != nil {
 		return g.queues.pick(g, r, now)
 	}
 	t := g.scan(r, now)
@@ -181,13 +189,19 @@ func (g *Group) take(i int, r *Request, now Now) {
 	if g.single {
 		return
 	}
+	if w&out != 0 {
+		g.note(PeerProbed, i, p.ew, now)
+	}
 	// For a peer in its fail window this lets one request through per
 	// window, the probe: to everybody else it has just been checked.
 	if now.Tick-p.checked > p.failTimeout {
 		p.checked = now.Tick
 	}
-	if g.queues != nil && g.full(i, w) {
-		g.queues.setAside(g, i)
+	if g.full(i, w) {
+		g.note(PeerFull, i, p.ew, now)
+		if g.queues != nil {
+			g.queues.setAside(g, i)
+		}
 	}
 }
 
@@ -201,9 +215,14 @@ func (g *Group) free(i int, o Outcome, now Now) {
 	case g.single:
 		p.load.healed()
 	case o == Failed:
-		p.load.failed(c.maxFails)
+		ejected := p.load.failed(c.maxFails)
 		c.accessed, p.checked = now.Tick, now.Tick
+		before := p.ew
 		g.weaken(i, now)
+		g.note(PeerFailed, i, before, now)
+		if ejected {
+			g.note(PeerEjected, i, before, now)
+		}
 		if g.queues != nil && !g.settled(i) {
 			g.queues.setAside(g, i)
 		}
@@ -222,6 +241,8 @@ func (g *Group) alive(i int, now Now) {
 	wasOut := p.load.Load()&out != 0
 	p.load.healed()
 	if wasOut {
+		before := p.ew
 		g.returned(i, now)
+		g.note(PeerAlive, i, before, now)
 	}
 }

@@ -42,14 +42,12 @@ func (l *load) take() uint64 { return l.Add(oneConn) }
 func (l *load) free() { l.Add(^uint64(oneConn - 1)) }
 
 // failed counts a failure; the count stays at its greatest value. The peer is
-// out when it reaches most; 0: never.
-func (l *load) failed(most uint32) {
+// out when it reaches most; 0: never. failed reports whether it is so by this failure.
+func (l *load) failed(most uint32) bool {
 	if l.fails() < mostFail {
 		l.Add(oneFail)
 	}
-	if most > 0 && l.fails() >= most {
-		l.Or(out)
-	}
+	return most > 0 && l.fails() >= most && l.Or(out)&out == 0
 }
 
 // healed clears the failures.

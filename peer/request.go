@@ -31,12 +31,15 @@ type Request struct {
 	set   *Set // the set of the last Begin or Get
 	tried slotSet
 	tries int
+	gets  int
 	payer int
 	group int8
 	held  bool
-	at    *state // the held peer, as it was when it was taken
-	slot  int32
-	_     noCopy
+	// fellBack: in the last get the method left the choice to round robin.
+	fellBack bool
+	at       *state // the held peer, as it was when it was taken
+	slot     int32
+	_        noCopy
 }
 
 // Scratch is what the methods keep per request: a fixed piece of memory, so
@@ -51,6 +54,8 @@ type Scratch struct {
 	// Hashes counts how often hash has hashed, Misses the peers that could not
 	// be had, both over the whole request.
 	Hashes, Misses uint32
+	// Rule is what decided in the last get, for the Decision.
+	Rule Rule
 	// InFlight says that the held peer counts this request as in flight.
 	InFlight bool
 	// Start is when the held peer was taken, in milliseconds of the clock.

@@ -3,16 +3,19 @@ package peer
 // State is a peer's state at one moment, under nginx's names.
 type State struct {
 	// CurrentWeight and EffectiveWeight are the trunk's account.
-	CurrentWeight, EffectiveWeight int64
+	CurrentWeight   int64 `json:"cw"`
+	EffectiveWeight int64 `json:"ew"`
 	// Conns is the number of requests that hold the peer, Fails of the
 	// failures that count at present.
-	Conns, Fails int64
+	Conns int64 `json:"conns"`
+	Fails int64 `json:"fails"`
 	// Accessed is when the last failure was, Checked when the peer was last
 	// asked by a request that could have found it failed; both in ticks of the
 	// clock (seconds by default) since the Unix epoch, 0 at first.
-	Accessed, Checked int64
+	Accessed int64 `json:"accessed"`
+	Checked  int64 `json:"checked"`
 	// Times is what least_time keeps.
-	Times Times
+	Times Times `json:"times,omitzero"`
 }
 
 // State returns the state of peer i of the group Primary or Backup; a zero one if
@@ -27,10 +30,15 @@ func (u *Upstream) State(group, i int) State {
 	if i < 0 || i >= len(g.peers) {
 		return State{}
 	}
+	return g.state(i)
+}
+
+func (g *Group) state(i int) State {
 	p, c := &g.peers[i], &g.cold[i]
+	w, one := p.load.Load(), int64(p.one)
 	return State{
-		CurrentWeight: g.currentWeight(i) / int64(p.one), EffectiveWeight: min(p.ew, p.weight) / int64(p.one),
-		Conns: int64(p.load.conns()), Fails: int64(p.load.fails()),
+		CurrentWeight: g.currentWeight(i) / one, EffectiveWeight: min(p.ew, p.weight) / one,
+		Conns: int64(uint32(w)), Fails: int64(failsOf(w)),
 		Accessed: c.accessed, Checked: p.checked,
 		Times: c.times,
 	}
@@ -39,11 +47,12 @@ func (u *Upstream) State(group, i int) State {
 // Peer is a peer as a request got it.
 type Peer struct {
 	// Server is its configuration, with nginx's defaults filled in.
-	Server Server
+	Server Server `json:"server"`
 	// SID is the session id by which sticky finds it again.
-	SID string
+	SID string `json:"sid"`
 	// Group is Primary or Backup, Index the place in that group's list.
-	Group, Index int
+	Group int `json:"group"`
+	Index int `json:"index"`
 }
 
 // Peer returns the peer that r holds; false if it holds none.

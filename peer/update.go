@@ -58,6 +58,9 @@ func (u *Upstream) Update(servers []Server) error {
 	for _, p := range u.exchange(before, set, selector) {
 		u.onIdle(p.Peer, p.removed)
 	}
+	if u.journal != nil {
+		u.report()
+	}
 	return nil
 }
 
@@ -108,7 +111,14 @@ func (u *Upstream) exchange(before, set *Set, selector Selector) []idle {
 		}
 	}
 	u.set.Store(set)
-	return append(gone, u.emptied(before)...)
+	gone = append(gone, u.emptied(before)...)
+	if u.journal != nil && before.version > 0 {
+		u.journal.write(Event{Kind: SetChanged, Time: now.Time})
+		for _, p := range gone {
+			u.journal.write(Event{Kind: PeerIdle, Time: now.Time, Peer: p.Peer, Removed: p.removed})
+		}
+	}
+	return gone
 }
 
 // addresses are the peers of a set by address, in list order.

@@ -27,6 +27,10 @@ type Options struct {
 	// the first peer. The point is drawn from the whole cycle, which has sum of
 	// weights / greatest common divisor picks, or from the first 131,072.
 	RandomStart bool
+	// OnEvent is told what happens to peers and set, in order, outside the
+	// lock, by one goroutine at a time: one of those that call the upstream.
+	// It may call the upstream. nil: nobody is told, and it costs nothing.
+	OnEvent func(Event)
 	// OnIdle is called when nobody holds a peer any more that is wanted so:
 	// removed, or down or draining. It runs outside the lock, in the goroutine
 	// whose Free or Update made it so. nil: nobody is told.
@@ -45,6 +49,8 @@ type Upstream struct {
 	policy     Policy
 	method     Method
 	onIdle     func(Peer, bool)
+	journal    *journal // nil: nobody wants to know
+	name       string   // of the method
 	set        atomic.Pointer[Set]
 
 	mu       sync.Mutex // held for what follows
@@ -86,6 +92,13 @@ func New(servers []Server, m Method, o *Options) (*Upstream, error) {
 	if u.onIdle == nil {
 		u.onIdle = func(Peer, bool) {}
 	}
+	u.name = "round robin"
+	if m != nil {
+		u.name = fmt.Sprint(m) // by its String method, if it has one
+	}
+	if o.OnEvent != nil {
+		u.journal = &journal{hook: o.OnEvent}
+	}
 	if err := u.Update(servers); err != nil {
 		return nil, err
 	}
@@ -108,7 +121,7 @@ func (u *Upstream) Begin(r *Request) error {
 	}
 	set := u.set.Load()
 	r.up, r.set, r.group, r.payer = u, set, Primary, None
-	r.Scratch = Scratch{}
+	r.gets, r.Scratch = 0, Scratch{}
 	r.tried.reset(set.slots)
 	r.tries = set.tries()
 	if r.MaxTries > 0 {
@@ -120,21 +133,41 @@ func (u *Upstream) Begin(r *Request) error {
 // Get picks a peer for r and takes it. ErrNoLivePeers if there is none;
 // ErrNotBegun and ErrHeld for a wrong order of calls. It does not look at
 // Tries: whether another peer is asked is the caller's to decide.
-func (u *Upstream) Get(r *Request) error {
+func (u *Upstream) Get(r *Request) error { return u.Explain(r, nil) }
+
+// Explain is Get, and writes into d how it was decided, if d is not nil. An
+// earlier Decision's memory is used again.
+func (u *Upstream) Explain(r *Request, d *Decision) error {
 	switch {
 	case r.up != u:
 		return ErrNotBegun
 	case r.held:
 		return ErrHeld
 	}
+	err := u.get(r, d)
+	if u.journal != nil {
+		u.report()
+	}
+	return err
+}
+
+func (u *Upstream) get(r *Request, d *Decision) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if set := u.set.Load(); r.set != set {
 		r.moveTo(set)
 	}
 	now := u.now()
+	r.gets++
+	if d != nil {
+		d.before(u, r, now)
+	}
 	g, i := u.pick(r, now)
+	if d != nil {
+		d.after(u, r, g, i, now)
+	}
 	if i < 0 {
+		u.noteBusy(r, now)
 		return ErrNoLivePeers
 	}
 	g.take(i, r, now)
@@ -144,10 +177,23 @@ func (u *Upstream) Get(r *Request) error {
 	return nil
 }
 
+// noteBusy writes the event of a request that found no peer. Nothing has
+// changed, so that the verdicts are what they were.
+func (u *Upstream) noteBusy(r *Request, now Now) {
+	if u.journal == nil {
+		return
+	}
+	d := &Decision{}
+	d.before(u, r, now)
+	d.after(u, r, nil, None, now)
+	u.journal.write(Event{Kind: NoLivePeers, Time: now.Time, Decision: d})
+}
+
 // pick asks the method in the request's group, and then in the backup group,
 // to which a request moves for good.
 func (u *Upstream) pick(r *Request, now Now) (*Group, int) {
 	sel := u.selector
+	r.fellBack, r.Scratch.Rule = false, Undecided
 	for {
 		g := &u.groups[r.group]
 		r.payer = None
@@ -159,7 +205,7 @@ func (u *Upstream) pick(r *Request, now Now) (*Group, int) {
 		}
 		i := sel.Pick(g, r, now)
 		if i == RoundRobin {
-			sel = plain{}
+			sel, r.fellBack = plain{}, true
 			i = g.roundRobin(r, now)
 		}
 		if i != None || r.group == Backup || u.groups[Backup].Len() == 0 {
@@ -190,6 +236,9 @@ func (u *Upstream) Free(r *Request, o Outcome) error {
 	if p, ok := u.freeLocked(r, o); ok {
 		u.onIdle(p.Peer, p.removed)
 	}
+	if u.journal != nil {
+		u.report()
+	}
 	return nil
 }
 
@@ -206,6 +255,7 @@ func (u *Upstream) freeLocked(r *Request, o Outcome) (p idle, ok bool) {
 	g.free(i, o, now)
 	r.release(u.set.Load())
 	if w := g.peers[i].load.Load(); w&down != 0 && uint32(w) == 0 {
+		g.note(PeerIdle, i, g.peers[i].ew, now)
 		return idle{g.peer(i), g.index == leaving}, true
 	}
 	return p, false
@@ -248,12 +298,19 @@ func (u *Upstream) tell(r *Request, event func(g *Group, i int, now Now)) error 
 	if err := u.holds(r); err != nil {
 		return err
 	}
+	u.tellLocked(r, event)
+	if u.journal != nil {
+		u.report()
+	}
+	return nil
+}
+
+func (u *Upstream) tellLocked(r *Request, event func(g *Group, i int, now Now)) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := u.now()
 	g, i := u.peer(r.slot)
 	event(g, i, now)
-	return nil
 }
 
 // holds refuses a request that was not begun here, or holds no peer.

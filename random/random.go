@@ -28,6 +28,14 @@ func (m Method) Build(set *peer.Set) (peer.Selector, error) {
 // KeyText implements peer.Method: random needs no string.
 func (Method) KeyText() string { return "" }
 
+// String returns the method's line in an upstream block.
+func (m Method) String() string {
+	if m.Two {
+		return "random two least_conn"
+	}
+	return "random"
+}
+
 const mostMisses = 20
 
 // draws are the ranges of both groups.

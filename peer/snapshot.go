@@ -1,0 +1,68 @@
+package peer
+
+import "time"
+
+// Snapshot is the state of an upstream at one moment.
+type Snapshot struct {
+	// Time is the clock's, since the Unix epoch.
+	Time time.Duration `json:"time"`
+	// Method is the method in nginx's words.
+	Method string `json:"method"`
+	// Version counts the sets, from 1.
+	Version int `json:"version"`
+	// Peers are the primary peers, the backups, and those that were removed
+	// while requests held them.
+	Peers []PeerSnapshot `json:"peers"`
+}
+
+// PeerSnapshot is one peer in a Snapshot.
+type PeerSnapshot struct {
+	Peer
+	State
+	// Removed: the set does not have it any more.
+	Removed bool `json:"removed,omitempty"`
+	// Out: it has failed as often as it may. It is asked again from OutUntil on,
+	// since the Unix epoch.
+	Out      bool          `json:"out,omitempty"`
+	OutUntil time.Duration `json:"out_until,omitempty"`
+	// Gets counts how often the peer was taken since it was added; OK, Failed, Next and
+	// Abandoned how it was freed.
+	Gets      uint64 `json:"gets"`
+	OK        uint64 `json:"ok"`
+	Failed    uint64 `json:"failed"`
+	Next      uint64 `json:"next"`
+	Abandoned uint64 `json:"abandoned"`
+}
+
+// Snapshot returns the whole state, consistent in itself: it holds the lock
+// while it copies.
+func (u *Upstream) Snapshot() Snapshot {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	now := u.now()
+	s := Snapshot{Time: now.Time, Method: u.name, Version: u.set.Load().version}
+	for gi := range u.groups {
+		g := &u.groups[gi]
+		for i := range g.peers {
+			if gi == leaving && g.peers[i].load.conns() == 0 {
+				continue // forgotten
+			}
+			s.Peers = append(s.Peers, g.snapshot(i))
+		}
+	}
+	return s
+}
+
+func (g *Group) snapshot(i int) PeerSnapshot {
+	p, c := &g.peers[i], &g.cold[i]
+	w := p.load.Load()
+	s := PeerSnapshot{Peer: g.peer(i), State: g.state(i), Removed: g.index == leaving, Out: w&out != 0, Gets: p.gets,
+		Failed: c.counts[Failed], Next: c.counts[Next], Abandoned: c.counts[Abandoned]}
+	// An OK free takes no lock and counts nothing: what is neither held nor
+	// freed otherwise was freed so.
+	s.OK = s.Gets - s.Failed - s.Next - s.Abandoned - uint64(uint32(w))
+	if s.Out {
+		s.OutUntil = time.Duration(p.checked+p.failTimeout+1) * g.up.resolution
+	}
+	return s
+}

@@ -1,0 +1,99 @@
+package peer
+
+import "fmt"
+
+// Verdict is what a peer was to one request: considered, or why it was passed over.
+type Verdict uint8
+
+// The verdicts, in the order in which they are looked at.
+const (
+	// Considered: the request could have had the peer.
+	Considered Verdict = iota
+	// Tried: the request has had it already.
+	Tried
+	// Down, Draining: configured so.
+	Down
+	Draining
+	// FailedOut: as many failures as it may have, within the fail timeout.
+	FailedOut
+	// Full: as many requests as it may hold.
+	Full
+)
+
+var verdictNames = [...]string{"considered", "tried", "down", "draining", "failed", "full"}
+
+// String returns the verdict in lower-case words.
+func (v Verdict) String() string { return nameOf(verdictNames[:], uint8(v), "Verdict") }
+
+// MarshalText spells the verdict as String does.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// verdict says of Eligible which of its tests was the one that refused. It is apart
+// from Eligible because it is asked only when somebody wants to know.
+func (g *Group) verdict(i int, r *Request, now Now) Verdict {
+	p := &g.peers[i]
+	w := p.load.Load()
+	switch {
+	case r.tried.has(p.slot) && !g.single:
+		return Tried
+	case w&down != 0 && g.cold[i].drain:
+		return Draining
+	case w&down != 0:
+		return Down
+	case w&out != 0 && now.Tick-p.checked <= p.failTimeout:
+		return FailedOut
+	case g.full(i, w):
+		return Full
+	}
+	return Considered
+}
+
+// Rule is what decided for a peer.
+type Rule uint8
+
+// The rules.
+const (
+	// Undecided: no peer was got, or the method does not say.
+	Undecided Rule = iota
+	// GreatestWeight: the greatest current weight, or the first of equals.
+	GreatestWeight
+	// OnlyPeer: a single peer is taken whatever its failures.
+	OnlyPeer
+	// Bound: the client is bound to it by sticky, and the method lets it be.
+	Bound
+	// BoundPays: bound, and it pays for the round of round robin.
+	BoundPays
+	// BoundFree: bound, and so deep in debt that nobody pays.
+	BoundFree
+	// LeastConns, LeastTime: the smallest conns or expected time in relation
+	// to the weight.
+	LeastConns
+	LeastTime
+	// TieByTrunk: several were the smallest, and the trunk chose.
+	TieByTrunk
+	// HashRange, RingPoint, AddressHash: where the key's or address's hash fell.
+	HashRange
+	RingPoint
+	AddressHash
+	// Drawn, LessOfTwo: at random, one or the less loaded of two.
+	Drawn
+	LessOfTwo
+)
+
+var ruleNames = [...]string{"undecided", "greatest current weight", "only peer",
+	"bound by sticky", "bound by sticky, and pays", "bound by sticky, too deep in debt to pay",
+	"least conns/weight", "least time/weight", "tie settled by the trunk",
+	"hash range", "ring point", "address hash", "drawn", "less loaded of two drawn"}
+
+// String returns the rule in lower-case words.
+func (r Rule) String() string { return nameOf(ruleNames[:], uint8(r), "Rule") }
+
+// MarshalText spells the rule as String does.
+func (r Rule) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+func nameOf(names []string, n uint8, kind string) string {
+	if int(n) < len(names) {
+		return names[n]
+	}
+	return fmt.Sprintf("%s(%d)", kind, n)
+}

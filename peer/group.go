@@ -43,6 +43,7 @@ type cold struct {
 	times    Times
 	drain    bool
 	member   *member
+	attached any
 }
 
 // Times is what least_time keeps of a peer: averages in milliseconds, and the
@@ -184,7 +185,7 @@ func (g *Group) take(i int, r *Request, now Now) {
 	p := &g.peers[i]
 	w := p.load.take()
 	p.gets++
-	r.hold(p, now)
+	r.hold(p, g.cold[i].attached, now)
 	r.tried.add(p.slot)
 	if g.single {
 		return

@@ -39,6 +39,8 @@ type Request struct {
 	fellBack bool
 	at       *state // the held peer, as it was when it was taken
 	slot     int32
+	// attached is the held peer's.
+	attached any
 	_        noCopy
 }
 
@@ -71,13 +73,21 @@ const Unknown = -1
 // Tries returns how many tries are left.
 func (r *Request) Tries() int { return r.tries }
 
+// GiveBackTry adds a try: nginx does so for an attempt that failed on a
+// kept-alive connection (docs/parity.md, section 8).
+func (r *Request) GiveBackTry() { r.tries++ }
+
+// Attached returns what Options.Attach has made for the peer that r holds; nil
+// if it holds none.
+func (r *Request) Attached() any { return r.attached }
+
 // Payer returns the index in the present group of the peer that the request is
 // bound to by sticky and may have; None: none.
 func (r *Request) Payer() int { return r.payer }
 
 // hold notes that r has got a peer.
-func (r *Request) hold(p *state, now Now) {
-	r.held, r.at, r.slot = true, p, p.slot
+func (r *Request) hold(p *state, attached any, now Now) {
+	r.held, r.at, r.slot, r.attached = true, p, p.slot, attached
 	s := &r.Scratch
 	s.Start = now.Milli
 	s.InFlight = false
@@ -101,7 +111,7 @@ func (r *Request) moveTo(set *Set) {
 
 // release notes that r holds no peer any more. A single peer is not tried again.
 func (r *Request) release(set *Set) {
-	r.held, r.at = false, nil
+	r.held, r.at, r.attached = false, nil, nil
 	switch {
 	case set.single:
 		r.tries = 0

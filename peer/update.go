@@ -55,8 +55,8 @@ func (u *Upstream) Update(servers []Server) error {
 			return err
 		}
 	}
-	for _, p := range u.exchange(before, set, selector) {
-		u.onIdle(p.Peer, p.removed)
+	for _, p := range u.exchange(before, set, selector, u.attachments(before, set)) {
+		u.onIdle(p)
 	}
 	if u.journal != nil {
 		u.report()
@@ -64,15 +64,37 @@ func (u *Upstream) Update(servers []Server) error {
 	return nil
 }
 
-// idle is a peer that nobody holds and that is wanted so.
-type idle struct {
+// attachments makes what is attached to the peers that are new in a set, in
+// list order.
+func (u *Upstream) attachments(before, set *Set) (list []any) {
+	known := byAddr(before)
+	for gi := range set.groups {
+		for _, m := range set.groups[gi] {
+			if _, ok := known.take(m.Addr); !ok {
+				list = append(list, u.attach(m.Server))
+			}
+		}
+	}
+	return list
+}
+
+// Idle is a peer that nobody holds any more and that is wanted so: removed, or
+// down or draining.
+type Idle struct {
 	Peer
-	removed bool
+	// Attached is what Options.Attach has made for it.
+	Attached any
+	// Removed: it is forgotten, and Attached with it.
+	Removed bool
+}
+
+func (g *Group) idle(i int, removed bool) Idle {
+	return Idle{g.peer(i), g.cold[i].attached, removed}
 }
 
 // exchange puts the set in the place of the one before, and returns the peers
 // that are idle by it.
-func (u *Upstream) exchange(before, set *Set, selector Selector) []idle {
+func (u *Upstream) exchange(before, set *Set, selector Selector, attached []any) []Idle {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := u.now()
@@ -94,6 +116,7 @@ func (u *Upstream) exchange(before, set *Set, selector Selector) []idle {
 			if from, ok := known.take(set.groups[gi][i].Addr); ok {
 				g.inherit(i, &old[from.group], int(from.index), after, sum)
 			} else {
+				g.cold[i].attached = attached[len(fresh)]
 				fresh = append(fresh, place{int8(gi), int32(i)})
 			}
 		}
@@ -115,7 +138,7 @@ func (u *Upstream) exchange(before, set *Set, selector Selector) []idle {
 	if u.journal != nil && before.version > 0 {
 		u.journal.write(Event{Kind: SetChanged, Time: now.Time})
 		for _, p := range gone {
-			u.journal.write(Event{Kind: PeerIdle, Time: now.Time, Peer: p.Peer, Removed: p.removed})
+			u.journal.write(Event{Kind: PeerIdle, Time: now.Time, Peer: p.Peer, Removed: p.Removed})
 		}
 	}
 	return gone
@@ -195,7 +218,7 @@ func (g *Group) inherit(i int, from *Group, j int, after, before int64) {
 	p.slot, p.checked = was.slot, was.checked
 	p.gets = was.gets
 	c, past := &g.cold[i], &from.cold[j]
-	c.accessed, c.times, c.counts = past.accessed, past.times, past.counts
+	c.accessed, c.times, c.counts, c.attached = past.accessed, past.times, past.counts, past.attached
 	w := was.load.moved()
 	if c.maxFails > 0 && failsOf(w) >= c.maxFails {
 		w |= out
@@ -222,14 +245,14 @@ func (g *Group) inherit(i int, from *Group, j int, after, before int64) {
 
 // leave moves the old peers that no list has any more, but requests still hold,
 // to the list of those that are leaving; it returns the others.
-func (u *Upstream) leave(old *[3]Group, rest addresses) []idle {
-	var gone []idle
+func (u *Upstream) leave(old *[3]Group, rest addresses) []Idle {
+	var gone []Idle
 	list := Group{up: u, index: leaving}
 	move := func(g *Group, i int) {
 		p := &g.peers[i]
 		w := p.load.moved()
 		if uint32(w) == 0 {
-			gone = append(gone, idle{g.peer(i), true})
+			gone = append(gone, g.idle(i, true))
 			return
 		}
 		list.peers = append(list.peers, state{weight: p.weight, ew: p.ew, checked: p.checked,
@@ -284,8 +307,8 @@ func (u *Upstream) assignSlots(before, set *Set, fresh []place) {
 
 // emptied returns the peers that the present set no longer lets anybody have, the
 // one before did, and nobody holds.
-func (u *Upstream) emptied(before *Set) []idle {
-	var list []idle
+func (u *Upstream) emptied(before *Set) []Idle {
+	var list []Idle
 	was := byAddr(before)
 	for gi := range u.groups[:leaving] {
 		g := &u.groups[gi]
@@ -295,7 +318,7 @@ func (u *Upstream) emptied(before *Set) []idle {
 				continue
 			}
 			if m := &before.groups[at.group][at.index]; !m.Down && !m.Drain {
-				list = append(list, idle{g.peer(i), false})
+				list = append(list, g.idle(i, false))
 			}
 		}
 	}

@@ -192,8 +192,8 @@ func TestChangedWeightOfAWeakenedPeer(t *testing.T) {
 
 func TestRequestInFlightOverAnUpdate(t *testing.T) {
 	var gone []string
-	u := newUpdatable(t, nil, peer.Options{OnIdle: func(p peer.Peer, removed bool) {
-		gone = append(gone, fmt.Sprint(p.Server.Addr, " ", removed))
+	u := newUpdatable(t, nil, peer.Options{OnIdle: func(p peer.Idle) {
+		gone = append(gone, fmt.Sprint(p.Server.Addr, " ", p.Removed))
 	}}, peer.Server{Addr: "a"}, peer.Server{Addr: "b"}, peer.Server{Addr: "c"})
 	r := u.begin()
 	require.Equal(t, "a", u.get(r))
@@ -221,8 +221,8 @@ func TestRequestInFlightOverAnUpdate(t *testing.T) {
 
 func TestDrainedPeerIsReported(t *testing.T) {
 	var idle []string
-	u := newUpdatable(t, nil, peer.Options{OnIdle: func(p peer.Peer, removed bool) {
-		idle = append(idle, fmt.Sprint(p.Server.Addr, " ", removed))
+	u := newUpdatable(t, nil, peer.Options{OnIdle: func(p peer.Idle) {
+		idle = append(idle, fmt.Sprint(p.Server.Addr, " ", p.Removed))
 	}}, peer.Server{Addr: "a"}, peer.Server{Addr: "b"})
 	r := u.begin()
 	require.Equal(t, "a", u.get(r))

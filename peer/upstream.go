@@ -27,14 +27,18 @@ type Options struct {
 	// the first peer. The point is drawn from the whole cycle, which has sum of
 	// weights / greatest common divisor picks, or from the first 131,072.
 	RandomStart bool
+	// Attach makes what Request.Attached returns for a peer, such as the
+	// connections to it. It is called once for each peer that is new, outside
+	// the lock, before anybody can get the peer. nil: nothing is attached.
+	Attach func(Server) any
 	// OnEvent is told what happens to peers and set, in order, outside the
 	// lock, by one goroutine at a time: one of those that call the upstream.
 	// It may call the upstream. nil: nobody is told, and it costs nothing.
 	OnEvent func(Event)
-	// OnIdle is called when nobody holds a peer any more that is wanted so:
-	// removed, or down or draining. It runs outside the lock, in the goroutine
-	// whose Free or Update made it so. nil: nobody is told.
-	OnIdle func(p Peer, removed bool)
+	// OnIdle is called when nobody holds a peer any more that is wanted so. It
+	// runs outside the lock, in the goroutine whose Free or Update made it so.
+	// nil: nobody is told.
+	OnIdle func(Idle)
 	// Resolution is the unit in which failures are timed. 0: one second, as
 	// in nginx. A finer one allows finer fail timeouts; from 1 ms to 1 s.
 	Resolution time.Duration
@@ -48,7 +52,8 @@ type Upstream struct {
 	resolution time.Duration
 	policy     Policy
 	method     Method
-	onIdle     func(Peer, bool)
+	attach     func(Server) any
+	onIdle     func(Idle)
 	journal    *journal // nil: nobody wants to know
 	name       string   // of the method
 	set        atomic.Pointer[Set]
@@ -88,9 +93,12 @@ func New(servers []Server, m Method, o *Options) (*Upstream, error) {
 	if u.source == nil {
 		u.source = rand.NewPCG(rand.Uint64(), rand.Uint64())
 	}
-	u.method, u.onIdle = m, o.OnIdle
+	u.method, u.attach, u.onIdle = m, o.Attach, o.OnIdle
+	if u.attach == nil {
+		u.attach = func(Server) any { return nil }
+	}
 	if u.onIdle == nil {
-		u.onIdle = func(Peer, bool) {}
+		u.onIdle = func(Idle) {}
 	}
 	u.name = "round robin"
 	if m != nil {
@@ -234,7 +242,7 @@ func (u *Upstream) Free(r *Request, o Outcome) error {
 		return nil
 	}
 	if p, ok := u.freeLocked(r, o); ok {
-		u.onIdle(p.Peer, p.removed)
+		u.onIdle(p)
 	}
 	if u.journal != nil {
 		u.report()
@@ -244,7 +252,7 @@ func (u *Upstream) Free(r *Request, o Outcome) error {
 
 // freeLocked frees under the lock, and returns the peer if that made it idle
 // as it was wanted.
-func (u *Upstream) freeLocked(r *Request, o Outcome) (p idle, ok bool) {
+func (u *Upstream) freeLocked(r *Request, o Outcome) (p Idle, ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := u.now()
@@ -256,7 +264,7 @@ func (u *Upstream) freeLocked(r *Request, o Outcome) (p idle, ok bool) {
 	r.release(u.set.Load())
 	if w := g.peers[i].load.Load(); w&down != 0 && uint32(w) == 0 {
 		g.note(PeerIdle, i, g.peers[i].ew, now)
-		return idle{g.peer(i), g.index == leaving}, true
+		return g.idle(i, g.index == leaving), true
 	}
 	return p, false
 }

@@ -24,6 +24,30 @@ type Method struct {
 	// MaxPoints bounds the ring, which has 160 points per unit of weight and
 	// takes 8 bytes for each. 0: DefaultMaxPoints.
 	MaxPoints int
+
+	// WholeRange honours weights of any size. The hash of nginx's first try stays
+	// below 32768 and is taken modulo the total weight (quirk Q6): four peers of
+	// weight 10000 get 31, 31, 31 and 8 per cent. With WholeRange a hash of 64
+	// bits is spread over the whole total, up to 2^63: the key's (FNV-1a), from
+	// which the choices after a miss follow (SplitMix64). Shares are by weight,
+	// but every key has another peer than nginx would give it, so that a fleet
+	// must change over together. It costs some nanoseconds for a long key. Not
+	// for Consistent, whose ring honours weights.
+	WholeRange bool
+	// ByAddress makes the ring of Consistent from the servers' addresses. nginx
+	// makes it from their names, so that all addresses of one name are one
+	// place on the ring, where the trunk takes them in turn and no key keeps
+	// its address. With ByAddress each address has its own keys, and one that
+	// comes or goes moves no others. The ring is larger: 160 points per unit of
+	// weight for each address. Names that are addresses keep their points.
+	ByAddress bool
+	// FullWalk lets Consistent go on along the ring until a peer can be had.
+	// nginx leaves a key to round robin after 20 points whose servers cannot be
+	// had, so that with many dead servers such a key has no peer of its own. With
+	// FullWalk every key has one as long as a primary peer lives, and a server
+	// that dies moves only its own keys. Where all near points are dead it
+	// costs one look at each peer, and a step per dead point.
+	FullWalk bool
 }
 
 // DefaultMaxPoints is the bound of the ring: a sum of weights of 26,214.
@@ -46,17 +70,52 @@ func (e *RingSizeError) Error() string {
 		e.Points, e.MaxPoints)
 }
 
-// Build implements peer.Method: it makes the ring or the ranges. ErrNoKey, or a
-// *RingSizeError.
+// Build implements peer.Method: it makes the ring or the ranges. ErrNoKey, a
+// *RingSizeError, or a *peer.ConfigError for an option that is not for this kind.
 func (m Method) Build(set *peer.Set) (peer.Selector, error) {
-	if m.Key == "" {
-		return nil, ErrNoKey
+	if err := m.check(); err != nil {
+		return nil, err
 	}
 	if m.Consistent {
-		return newConsistent(set, m.MaxPoints)
+		return m.buildConsistent(set)
 	}
-	return &plain{ranges: [2]peer.Ranges{
-		peer.NewRanges(set, peer.Primary), peer.NewRanges(set, peer.Backup)}}, nil
+	ranges := [2]peer.Ranges{peer.NewRanges(set, peer.Primary), peer.NewRanges(set, peer.Backup)}
+	if m.WholeRange {
+		return &whole{ranges}, nil
+	}
+	return &plain{ranges}, nil
+}
+
+func (m Method) buildConsistent(set *peer.Set) (peer.Selector, error) {
+	of := text(name)
+	if m.ByAddress {
+		of = address
+	}
+	s, err := newConsistent(set, of, m.MaxPoints)
+	if err != nil {
+		return nil, err
+	}
+	if m.FullWalk {
+		return newWalk(s), nil
+	}
+	return s, nil
+}
+
+func (m Method) check() error {
+	refuse := func(field, reason string) error {
+		return &peer.ConfigError{Server: -1, Field: "hash.Method." + field, Value: true, Reason: reason}
+	}
+	switch {
+	case m.Key == "":
+		return ErrNoKey
+	case m.WholeRange && m.Consistent:
+		return refuse("WholeRange", "is not for Consistent, whose ring honours weights")
+	case m.ByAddress && !m.Consistent:
+		return refuse("ByAddress", "is for the ring of Consistent")
+	case m.FullWalk && !m.Consistent:
+		return refuse("FullWalk", "is for the ring of Consistent")
+	}
+	return nil
 }
 
 // KeyText implements peer.Method: it is Key.
@@ -89,6 +148,7 @@ func (s *plain) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 		m.Hashes++
 		i := s.ranges[g.Index()].At(int64(m.Hash) % g.TotalWeight())
 		if g.Eligible(i, r, now) {
+			m.Rule = peer.HashRange
 			return i
 		}
 		if m.Misses++; m.Misses > mostMisses {

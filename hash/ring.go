@@ -2,6 +2,7 @@ package hash
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -15,13 +16,20 @@ const pointsPerWeight = 160
 // point is a place on the ring and the server, by its number, that it belongs to.
 type point struct{ hash, server uint32 }
 
-// ring is the ketama circle of server names. It is immutable and the same in
-// every process that has the same servers.
+// ring is the ketama circle of servers. It is immutable and the same in every
+// process that has the same servers.
 type ring struct {
 	points []point
-	// names are the servers by number, in the order of the list.
+	// names are the texts of the servers by number, in the order of the list.
 	names []string
 }
+
+// A server's text is what its points are made from. Peers of one text are one
+// server on the ring.
+type text func(peer.Server) string
+
+func name(s peer.Server) string    { return s.Name } // nginx's
+func address(s peer.Server) string { return s.Addr } // ByAddress
 
 // Point is a point of the consistent-hash ring: it and all keys that hash to at
 // most its Hash, down to the point before, belong to the server of that name.
@@ -34,7 +42,7 @@ type Point struct {
 // ring order: what any process with the same servers has. The error is a
 // *RingSizeError. maxPoints is as in Method.
 func Ring(set *peer.Set, maxPoints int) ([]Point, error) {
-	r, err := newRing(set, maxPoints)
+	r, err := newRing(set, name, maxPoints)
 	if err != nil {
 		return nil, err
 	}
@@ -46,13 +54,13 @@ func Ring(set *peer.Set, maxPoints int) ([]Point, error) {
 }
 
 // newRing makes the ring of the primary group. nginx adds the points of every
-// peer; those of a name that is in the list already are on the ring already, as
+// peer; those of a text that is in the list already are on the ring already, as
 // far as its weight went.
-func newRing(set *peer.Set, maxPoints int) (*ring, error) {
+func newRing(set *peer.Set, of text, maxPoints int) (*ring, error) {
 	if maxPoints <= 0 {
 		maxPoints = DefaultMaxPoints
 	}
-	n := countPoints(set)
+	n := countPoints(set, of)
 	if n > int64(maxPoints) {
 		return nil, &RingSizeError{Points: n, MaxPoints: int64(maxPoints)}
 	}
@@ -61,14 +69,15 @@ func newRing(set *peer.Set, maxPoints int) (*ring, error) {
 	var weights []int // by server: how much of it is on the ring
 	for i := range set.Len(peer.Primary) {
 		srv := set.Server(peer.Primary, i)
-		n, known := number[srv.Name]
+		name := of(srv)
+		n, known := number[name]
 		if !known {
 			n = len(r.names)
-			number[srv.Name] = n
-			r.names, weights = append(r.names, srv.Name), append(weights, 0)
+			number[name] = n
+			r.names, weights = append(r.names, name), append(weights, 0)
 		}
 		if srv.Weight > weights[n] {
-			r.add(uint32(n), srv.Name, weights[n]*pointsPerWeight, srv.Weight*pointsPerWeight)
+			r.add(uint32(n), name, weights[n]*pointsPerWeight, srv.Weight*pointsPerWeight)
 			weights[n] = srv.Weight
 		}
 	}
@@ -79,13 +88,14 @@ func newRing(set *peer.Set, maxPoints int) (*ring, error) {
 }
 
 // countPoints is how many points a set's ring has before equal hashes are dropped.
-func countPoints(set *peer.Set) int64 {
+func countPoints(set *peer.Set, of text) int64 {
 	heaviest := map[string]int64{}
 	sum := int64(0)
 	for i := range set.Len(peer.Primary) {
 		srv := set.Server(peer.Primary, i)
-		if more := int64(srv.Weight) - heaviest[srv.Name]; more > 0 {
-			heaviest[srv.Name] += more
+		name := of(srv)
+		if more := int64(srv.Weight) - heaviest[name]; more > 0 {
+			heaviest[name] += more
 			sum += more
 		}
 	}
@@ -148,17 +158,25 @@ func (r *ring) find(hash uint32) int {
 	return lo
 }
 
+// next returns the index of the point after another.
+func (r *ring) next(at int) int {
+	if at++; at < len(r.points) {
+		return at
+	}
+	return 0
+}
+
 // consistent picks on the ring.
 type consistent struct {
 	ring *ring
 	// peers are the indexes of the peers by group and server number, in list
 	// order. The backup group has no ring of its own: it is asked by the
-	// names of the primary's.
+	// texts of the primary's.
 	peers [2][][]int32
 }
 
-func newConsistent(set *peer.Set, maxPoints int) (*consistent, error) {
-	r, err := newRing(set, maxPoints)
+func newConsistent(set *peer.Set, of text, maxPoints int) (*consistent, error) {
+	r, err := newRing(set, of, maxPoints)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +188,7 @@ func newConsistent(set *peer.Set, maxPoints int) (*consistent, error) {
 	for group := range s.peers {
 		s.peers[group] = make([][]int32, len(r.names))
 		for i := range set.Len(group) {
-			if n, ok := number[set.Server(group, i).Name]; ok {
+			if n, ok := number[of(set.Server(group, i))]; ok {
 				s.peers[group][n] = append(s.peers[group][n], int32(i))
 			}
 		}
@@ -196,20 +214,37 @@ func (s *consistent) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 	for {
 		p := s.ring.points[at]
 		m.Hash = p.hash
-		t := g.Trunk()
-		for _, i := range s.peers[g.Index()][p.server] {
-			if g.Eligible(int(i), r, now) {
-				t.Add(int(i))
-			}
-		}
-		if i := t.Settle(); i >= 0 {
+		if i := s.among(g, r, p.server, now); i >= 0 {
 			return i
 		}
-		if at++; at == len(s.ring.points) {
-			at = 0
-		}
+		at = s.ring.next(at)
 		if m.Misses++; m.Misses > mostMisses {
 			return peer.RoundRobin
 		}
 	}
+}
+
+// among lets the trunk choose among the peers of a server.
+func (s *consistent) among(g *peer.Group, r *peer.Request, server uint32, now peer.Now) int {
+	t := g.Trunk()
+	for _, i := range s.peers[g.Index()][server] {
+		if g.Eligible(int(i), r, now) {
+			t.Add(int(i))
+		}
+	}
+	r.Scratch.Rule = peer.RingPoint
+	return t.Settle()
+}
+
+// Explain implements peer.Explainer: it shows the point whose server got the
+// request.
+func (s *consistent) Explain(g *peer.Group, r *peer.Request, i int, now peer.Now) string {
+	if r.Scratch.Rule != peer.RingPoint {
+		return ""
+	}
+	p := s.ring.points[s.ring.find(r.Scratch.Hash)]
+	if !slices.Contains(s.peers[g.Index()][p.server], int32(i)) {
+		return ""
+	}
+	return fmt.Sprintf("ring point %d", p.hash)
 }

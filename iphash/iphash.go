@@ -8,15 +8,29 @@ import (
 )
 
 // Method is ip_hash (docs/parity.md, section 7). It hashes Request.Client.
-type Method struct{}
+type Method struct {
+	// WholeRange honours weights of any size. nginx's hash stays below 6271 and is
+	// taken modulo the total weight (quirk Q6): of ten peers of weight 1000 the
+	// last three get nothing, and the seventh a quarter of its share. With
+	// WholeRange a hash of 64 bits is spread over the whole total, up to 2^63:
+	// that of the same bytes of the address (FNV-1a), from which the choices
+	// after a miss follow (SplitMix64). Shares are by weight, but every client
+	// has another peer than nginx would give it, so that a fleet must change
+	// over together. It costs nothing.
+	WholeRange bool
+}
 
 // New returns ip_hash.
 func New() Method { return Method{} }
 
 // Build implements peer.Method. It never fails.
-func (Method) Build(set *peer.Set) (peer.Selector, error) {
-	return &selector{ranges: [2]peer.Ranges{
-		peer.NewRanges(set, peer.Primary), peer.NewRanges(set, peer.Backup)}}, nil
+func (m Method) Build(set *peer.Set) (peer.Selector, error) {
+	s := &selector{ranges: [2]peer.Ranges{
+		peer.NewRanges(set, peer.Primary), peer.NewRanges(set, peer.Backup)}}
+	if m.WholeRange {
+		return &whole{s.ranges}, nil
+	}
+	return s, nil
 }
 
 // KeyText implements peer.Method: the address is not a text.
@@ -52,6 +66,7 @@ func (s *selector) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 		m.Hash = round(m.Hash, r.Client)
 		i := s.ranges[g.Index()].At(int64(m.Hash) % g.TotalWeight())
 		if g.Eligible(i, r, now) {
+			m.Rule = peer.AddressHash
 			return i
 		}
 		if m.Misses++; m.Misses > mostMisses {
@@ -60,18 +75,24 @@ func (s *selector) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 	}
 }
 
-// round takes the address into the hash: three octets of IPv4, all of IPv6, and
-// three zeros for a client that has no address.
+// round takes the address into the hash.
 func round(h uint32, client netip.Addr) uint32 {
-	b, n := client.As16(), 16
-	switch {
-	case client.Is4():
-		b, n = [16]byte{b[12], b[13], b[14]}, 3
-	case !client.IsValid():
-		n = 3
-	}
+	b, n := octets(client)
 	for _, octet := range b[:n] {
 		h = (h*factor + uint32(octet)) % modulus
 	}
 	return h
+}
+
+// octets are the n bytes that count of an address: three of IPv4, all of IPv6,
+// and three zeros for a client that has none.
+func octets(client netip.Addr) (b [16]byte, n int) {
+	b = client.As16()
+	switch {
+	case client.Is4():
+		return [16]byte{b[12], b[13], b[14]}, 3
+	case !client.IsValid():
+		return b, 3
+	}
+	return b, 16
 }

@@ -1,0 +1,36 @@
+package random
+
+import "github.com/trunklb/trunk/peer"
+
+// weighted is random two with KeepWeights.
+type weighted struct{ one }
+
+// Pick draws a first peer as plain random does, and then looks for a second,
+// different one that would relieve it. Where none is found the first is
+// taken: round robin would make its share too small.
+func (s weighted) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
+	first := s.one.Pick(g, r, now)
+	if first < 0 || r.Payer() >= 0 {
+		return first
+	}
+	for range mostMisses {
+		second := s.next(g)
+		if second != first && g.Eligible(second, r, now) {
+			r.Scratch.Rule = peer.LessOfTwo
+			if relieves(g, second, first) {
+				return second
+			}
+			break
+		}
+	}
+	return first
+}
+
+// relieves reports whether the second peer has less load for its weight than the
+// first, and would have with one request more on either. Without the latter a
+// light peer would win whenever the heavy one has anything to do.
+func relieves(g *peer.Group, second, first int) bool {
+	c1, w1 := g.Conns(first), g.Weight(first)
+	c2, w2 := g.Conns(second), g.Weight(second)
+	return c2*w1 < c1*w2 && (c2+1)*w1 < (c1+1)*w2
+}

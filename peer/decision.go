@@ -76,14 +76,14 @@ func (d *Decision) before(u *Upstream, r *Request, now Now) {
 	}
 	for gi := int(r.group); gi <= Backup; gi++ {
 		g := &u.groups[gi]
+		g.paid = 0
 		for i := range g.peers {
 			p, c := &g.peers[i], &g.cold[i]
 			w := p.load.Load()
-			one := int64(p.one)
 			k := Candidate{Addr: c.member.Addr, Group: gi, Index: i, Verdict: g.verdict(i, r, now),
-				Weight: p.weight / one, Conns: int64(uint32(w)), Fails: int64(failsOf(w)),
+				Weight: p.weight / g.unit, Conns: int64(uint32(w)), Fails: int64(failsOf(w)),
 				MaxConns: int64(c.maxConns), MaxFails: int64(c.maxFails),
-				CurrentBefore: g.currentWeight(i) / one, EffectiveBefore: p.ew / one}
+				CurrentBefore: g.currentWeight(i) / g.unit, EffectiveBefore: p.ew / g.unit}
 			if k.Verdict == FailedOut {
 				k.Probe = time.Duration(p.checked+p.failTimeout+1)*u.resolution - now.Time
 			}
@@ -102,16 +102,13 @@ func (d *Decision) after(u *Upstream, r *Request, g *Group, winner int, now Now)
 	for n := range d.Peers {
 		k := &d.Peers[n]
 		of := &u.groups[k.Group]
-		one := int64(of.peers[k.Index].one)
-		k.CurrentAfter, k.EffectiveAfter = of.currentWeight(k.Index)/one, of.peers[k.Index].ew/one
+		k.CurrentAfter, k.EffectiveAfter = of.currentWeight(k.Index)/of.unit, of.peers[k.Index].ew/of.unit
 		if explainer != nil {
 			k.Detail = explainer.Explain(of, r, k.Index, now)
 		}
 		if of == g && k.Index == winner {
 			d.Winner = n
-			if k.CurrentAfter != k.CurrentBefore {
-				d.Total = k.CurrentBefore + k.EffectiveBefore - k.CurrentAfter
-			}
+			d.Total = g.paid / g.unit
 		}
 	}
 	if d.Winner >= 0 && d.Rule == Undecided && r.payer == winner {
@@ -186,7 +183,7 @@ func (c *Candidate) write(b *strings.Builder, won bool, total int64) {
 		fmt.Fprintf(b, "conns %d, cw %d", c.Conns, c.CurrentBefore)
 		switch {
 		case won && total > 0:
-			fmt.Fprintf(b, "%+d-%d=%d", c.EffectiveBefore, total, c.CurrentAfter)
+			fmt.Fprintf(b, "%+d-%d=%d", c.CurrentAfter+total-c.CurrentBefore, total, c.CurrentAfter)
 		case c.CurrentAfter != c.CurrentBefore:
 			fmt.Fprintf(b, "%+d=%d", c.EffectiveBefore, c.CurrentAfter)
 		}

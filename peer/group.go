@@ -12,9 +12,11 @@ type Group struct {
 	// cold is what a walk does not touch.
 	peers  []state
 	cold   []cold
-	total  int64 // of the weights, in the unit of the peers' weights
+	unit   int64 // what a weight of 1 counts: 1, unless a Policy needs finer ones
+	total  int64 // of the weights, in units
 	weight int64 // of the weights as configured
 	single bool
+	paid   int64 // what the last who paid has paid, for the Decision
 	// queues is the engine of a great group; nil: the scan.
 	queues *queues
 	// ramps are the peers whose effective weight is the Policy's matter.
@@ -30,7 +32,7 @@ type state struct {
 	failTimeout    int64
 	gets           uint64 // how often it was taken
 	slot           int32
-	one            int32 // what a weight of 1 counts: 1, or the Policy's unit
+	step           int32 // what ew comes back by in a pick; 0: by time instead
 }
 
 // cold is the rest of a peer's state.

@@ -76,7 +76,6 @@ func (g *Group) note(kind EventKind, i int, before int64, now Now) {
 	}
 	p := &g.peers[i]
 	w := p.load.Load()
-	one := int64(p.one)
 	j.write(Event{Kind: kind, Time: now.Time, Peer: g.peer(i), Fails: int64(failsOf(w)), Conns: int64(uint32(w)),
-		EffectiveBefore: before / one, EffectiveAfter: p.ew / one, Removed: g.index == leaving})
+		EffectiveBefore: before / g.unit, EffectiveAfter: p.ew / g.unit, Removed: g.index == leaving})
 }

@@ -37,7 +37,7 @@ func (g *Group) climb(now Now) {
 	for _, r := range g.ramps {
 		p := &g.peers[r.peer]
 		if now.Milli-r.since >= r.duration {
-			p.ew = p.weight
+			p.ew, p.step = p.weight, int32(g.unit)
 			continue
 		}
 		p.ew = int64(r.at(p.weight, now))
@@ -71,7 +71,7 @@ func (g *Group) startRamp(i int, from float64, duration int64, now Now) {
 		g.queues.setAside(g, i)
 	}
 	*r = ramp{peer: i, from: from, since: now.Milli, duration: duration}
-	p.ew = int64(from)
+	p.ew, p.step = int64(from), 0
 }
 
 // weaken takes a failure's penalty from peer i's effective weight.

@@ -35,9 +35,9 @@ func (u *Upstream) State(group, i int) State {
 
 func (g *Group) state(i int) State {
 	p, c := &g.peers[i], &g.cold[i]
-	w, one := p.load.Load(), int64(p.one)
+	w := p.load.Load()
 	return State{
-		CurrentWeight: g.currentWeight(i) / one, EffectiveWeight: min(p.ew, p.weight) / one,
+		CurrentWeight: g.currentWeight(i) / g.unit, EffectiveWeight: p.ew / g.unit,
 		Conns: int64(uint32(w)), Fails: int64(failsOf(w)),
 		Accessed: c.accessed, Checked: p.checked,
 		Times: c.times,

@@ -39,7 +39,7 @@ func (p *state) gain() (cw, ew int64) {
 	ew = p.ew
 	p.cw += ew
 	if ew < p.weight {
-		p.ew = ew + int64(p.one)
+		p.ew = ew + int64(p.step)
 	}
 	return p.cw, ew
 }
@@ -67,6 +67,7 @@ func (t *Trunk) settle(payer int) int {
 	}
 	if payer >= 0 {
 		t.g.peers[payer].cw -= t.total
+		t.g.paid = t.total
 	}
 	return payer
 }

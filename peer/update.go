@@ -170,7 +170,8 @@ func (a addresses) take(addr string) (place, bool) {
 // newGroup makes a group of new peers, which have no slots yet.
 func (u *Upstream) newGroup(set *Set, gi int) Group {
 	members := set.groups[gi]
-	g := Group{up: u, index: gi, total: set.total[gi] * u.policy.unit(), weight: set.total[gi], single: set.single,
+	unit := u.policy.unit()
+	g := Group{up: u, index: gi, unit: unit, total: set.total[gi] * unit, weight: set.total[gi], single: set.single,
 		peers: make([]state, len(members)), cold: make([]cold, len(members))}
 	for i := range members {
 		g.configure(i, &members[i])
@@ -181,15 +182,15 @@ func (u *Upstream) newGroup(set *Set, gi int) Group {
 // configure gives peer i its configuration and the state of a new peer.
 func (g *Group) configure(i int, m *member) {
 	p := &g.peers[i]
-	p.one = int32(g.up.policy.unit())
-	p.weight = int64(m.Weight) * int64(p.one)
+	p.step = int32(g.unit)
+	p.weight = int64(m.Weight) * g.unit
 	p.ew = p.weight
 	p.failTimeout = int64(m.FailTimeout / g.up.resolution)
 	p.slot = nobody
 	p.load.Store(g.up.flags(m))
 	g.cold[i] = cold{
 		drain: m.Drain && !m.Down, member: m,
-		penalty: g.up.policy.penalty(m) * int64(p.one),
+		penalty: g.up.policy.penalty(m) * g.unit,
 		// No count comes near these bounds, so greater limits are the same.
 		maxConns: uint32(min(uint64(m.MaxConns), math.MaxUint32)),
 		maxFails: uint32(min(uint64(m.MaxFails), mostFail+1)),
@@ -227,6 +228,12 @@ func (g *Group) inherit(i int, from *Group, j int, after, before int64) {
 	if was.ew != was.weight {
 		p.ew = min(was.ew, p.weight)
 	}
+	if r := from.ramp(j); r != nil {
+		next := *r
+		next.peer = i
+		p.step = was.step
+		g.ramps = append(g.ramps, next)
+	}
 	if from.index != g.index {
 		return // a current weight means something within its own group only
 	}
@@ -236,18 +243,13 @@ func (g *Group) inherit(i int, from *Group, j int, after, before int64) {
 	} else {
 		p.cw = scaled(p.cw, after, before)
 	}
-	if r := from.ramp(j); r != nil {
-		next := *r
-		next.peer = i
-		g.ramps = append(g.ramps, next)
-	}
 }
 
 // leave moves the old peers that no list has any more, but requests still hold,
 // to the list of those that are leaving; it returns the others.
 func (u *Upstream) leave(old *[3]Group, rest addresses) []Idle {
 	var gone []Idle
-	list := Group{up: u, index: leaving}
+	list := Group{up: u, index: leaving, unit: u.policy.unit()}
 	move := func(g *Group, i int) {
 		p := &g.peers[i]
 		w := p.load.moved()
@@ -256,7 +258,7 @@ func (u *Upstream) leave(old *[3]Group, rest addresses) []Idle {
 			return
 		}
 		list.peers = append(list.peers, state{weight: p.weight, ew: p.ew, checked: p.checked,
-			failTimeout: p.failTimeout, gets: p.gets, slot: p.slot, one: p.one})
+			failTimeout: p.failTimeout, gets: p.gets, slot: p.slot, step: p.step})
 		list.peers[len(list.peers)-1].load.Store(w | down | locked)
 		list.cold = append(list.cold, g.cold[i])
 	}

@@ -1,0 +1,168 @@
+package peer_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trunklb/trunk/internal/parity/machine"
+	"github.com/trunklb/trunk/peer"
+)
+
+// A step of the wall clock changes nothing, since the default clock looks at
+// the wall once, when the upstream is made, and then goes by monotonic time. No
+// test can step the wall clock of its machine; so this one reads the source:
+// time.Now is called once in the whole package, not in a closure (which would
+// call it again), and what is called in the closure is time.Since of that reading,
+// as it was, monotonic part and all.
+func TestWallClockStepsChangeNothing(t *testing.T) {
+	files, err := os.ReadDir(".")
+	require.NoError(t, err)
+	var atMake, inClosures, since []string
+	for _, file := range files {
+		if !strings.HasSuffix(file.Name(), ".go") || strings.HasSuffix(file.Name(), "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file.Name(), nil, 0)
+		require.NoError(t, err)
+		var closures []ast.Node
+		now := map[string]bool{} // the variables that are time.Now() and nothing else
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncLit:
+				closures = append(closures, n)
+			case *ast.AssignStmt:
+				if call, ok := n.Rhs[0].(*ast.CallExpr); ok && isTime(call.Fun, "Now") {
+					now[n.Lhs[0].(*ast.Ident).Name] = true
+				}
+			case *ast.CallExpr:
+				within := false
+				for _, c := range closures {
+					within = within || c.Pos() <= n.Pos() && n.End() <= c.End()
+				}
+				switch {
+				case isTime(n.Fun, "Now") && within:
+					inClosures = append(inClosures, file.Name())
+				case isTime(n.Fun, "Now"):
+					atMake = append(atMake, file.Name())
+				case isTime(n.Fun, "Since") && within && now[n.Args[0].(*ast.Ident).Name]:
+					since = append(since, file.Name())
+				}
+			}
+			return true
+		})
+	}
+	require.Empty(t, inClosures, "time.Now in a closure")
+	require.Len(t, atMake, 1, "calls of time.Now")
+	require.Equal(t, atMake, since, "time.Since of it in a closure")
+}
+
+// isTime tells whether an expression is time.NAME.
+func isTime(e ast.Expr, name string) bool {
+	s, ok := e.(*ast.SelectorExpr)
+	if !ok || s.Sel.Name != name {
+		return false
+	}
+	x, ok := s.X.(*ast.Ident)
+	return ok && x.Name == "time"
+}
+
+// Without options all works inside testing/synctest: the default clock is the
+// bubble's.
+func TestSynctest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u, err := peer.New(machine.Servers(t, "a", "b backup"), nil, nil)
+		require.NoError(t, err)
+		started := time.Now()
+		one := func(o peer.Outcome) string {
+			var r peer.Request
+			require.NoError(t, u.Begin(&r))
+			require.NoError(t, u.Get(&r))
+			p, _ := u.Peer(&r)
+			require.NoError(t, u.Free(&r, o))
+			return p.Server.Addr
+		}
+		require.Equal(t, "a", one(peer.Failed))
+		require.Equal(t, started.Unix(), u.State(peer.Primary, 0).Accessed, "in seconds since the epoch")
+
+		<-time.After(10 * time.Second)
+		require.Equal(t, "b", one(peer.OK), "10 s later")
+		<-time.After(time.Second)
+		require.Equal(t, "a", one(peer.OK), "11 s later")
+		require.Equal(t, started.Add(11*time.Second).Unix(), u.State(peer.Primary, 0).Checked)
+	})
+}
+
+// checked starts at 0, so a peer looks as if it had been checked at the epoch.
+// A clock that starts near 0 therefore shows what nginx would show in 1970.
+func TestClockNearTheEpoch(t *testing.T) {
+	for _, test := range []struct {
+		now     time.Duration
+		checked int64 // after the first get
+	}{
+		{0, 0},
+		{5 * time.Second, 0},
+		{10 * time.Second, 0},
+		{11 * time.Second, 11},
+		{1_700_000_000 * time.Second, 1_700_000_000},
+	} {
+		t.Run(fmt.Sprintf("first get at %v", test.now), func(t *testing.T) {
+			lb := machine.NewTrial(t, nil, "a fail_timeout=10s", "b backup")
+			lb.SetClock(test.now)
+			_, name := lb.Hold()
+			require.Equal(t, "a", name)
+			require.Equal(t, test.checked, lb.Of("a").Checked)
+		})
+	}
+	t.Run("a failure at 0 is not forgotten before 11", func(t *testing.T) {
+		lb := machine.NewTrial(t, nil, "a max_fails=2", "b backup")
+		lb.SetClock(0)
+		require.Equal(t, "a", lb.One(peer.Failed, nil))
+		lb.SetClock(10 * time.Second)
+		require.Equal(t, "a", lb.One(peer.OK, nil))
+		require.EqualValues(t, 1, lb.Of("a").Fails)
+		lb.SetClock(11 * time.Second)
+		require.Equal(t, "a", lb.One(peer.OK, nil))
+		require.Zero(t, lb.Of("a").Fails)
+	})
+}
+
+// With a finer resolution a fail timeout may be finer, and failures are timed
+// in its ticks.
+func TestResolution(t *testing.T) {
+	now := 1_700_000_000 * time.Second
+	u, err := peer.New([]peer.Server{{Addr: "a", FailTimeout: 300 * time.Millisecond}, {Addr: "b", Backup: true}}, nil,
+		&peer.Options{Resolution: 100 * time.Millisecond, Clock: func() time.Duration { return now }})
+	require.NoError(t, err)
+	one := func(o peer.Outcome) string {
+		var r peer.Request
+		require.NoError(t, u.Begin(&r))
+		require.NoError(t, u.Get(&r))
+		p, _ := u.Peer(&r)
+		require.NoError(t, u.Free(&r, o))
+		return p.Server.Addr
+	}
+	require.Equal(t, "a", one(peer.Failed))
+	require.EqualValues(t, 17_000_000_000, u.State(peer.Primary, 0).Accessed, "in ticks since the epoch")
+	now += 399 * time.Millisecond
+	require.Equal(t, "b", one(peer.OK))
+	now += time.Millisecond
+	require.Equal(t, "a", one(peer.OK))
+}
+
+// nginx's fail_timeout=0: out until the clock shows another second.
+func TestNoFailTimeout(t *testing.T) {
+	lb := machine.NewTrial(t, nil, "a fail_timeout=0s", "b backup")
+	require.Equal(t, "a", lb.One(peer.Failed, nil))
+	require.Equal(t, "b", lb.Picks(1))
+	lb.Advance(time.Second)
+	require.Equal(t, "a", lb.Picks(1))
+}

@@ -1,0 +1,80 @@
+package peer_test
+
+import (
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trunklb/trunk/internal/engine"
+	"github.com/trunklb/trunk/internal/parity/machine"
+	"github.com/trunklb/trunk/peer"
+)
+
+// Many goroutines share an upstream, with either engine. The clock and the source need
+// no lock of their own, since they run inside the upstream's. At the end all
+// counts are back at zero.
+func TestConcurrentUse(t *testing.T) {
+	scan := engine.ScanMost
+	defer func() { engine.ScanMost = scan }()
+	for name, most := range map[string]int{"scan": scan, "queues": 0} {
+		engine.ScanMost = most
+		t.Run(name, func(t *testing.T) { eachMethod(t, useAtOnce) })
+	}
+}
+
+func useAtOnce(t *testing.T, m peer.Method) {
+	now := 1_700_000_000 * time.Second
+	u, err := peer.New(machine.Servers(t, "a weight=5", "b max_conns=3", "c max_fails=0", "d down", "e backup"), m,
+		&peer.Options{
+			Clock:  func() time.Duration { now += 100 * time.Millisecond; return now },
+			Source: rand.NewPCG(1, 2),
+		})
+	require.NoError(t, err)
+
+	var all sync.WaitGroup
+	for g := range 16 {
+		all.Go(func() {
+			random := rand.New(rand.NewPCG(3, uint64(g)))
+			var r peer.Request
+			keyed(&r)
+			for range 100 {
+				if !useOnce(t, u, &r, random) {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+
+	for group := range 2 {
+		for i := range u.Set().Len(group) {
+			s := u.State(group, i)
+			require.Zero(t, s.Conns, "conns of peer %d of group %d", i, group)
+			require.Zero(t, s.Times.InflightReqs, "in flight at peer %d of group %d", i, group)
+		}
+	}
+}
+
+// useOnce makes a request with retries. It reports false where a call that must
+// succeed did not.
+func useOnce(t *testing.T, u *peer.Upstream, r *peer.Request, random *rand.Rand) bool {
+	if err := u.Begin(r); err != nil {
+		t.Error(err)
+		return false
+	}
+	for u.Get(r) == nil {
+		p, ok := u.Peer(r)
+		o := peer.Outcome(random.IntN(int(peer.Abandoned) + 1))
+		if !ok || u.State(p.Group, p.Index).Conns < 1 || u.Header(r) != nil || u.Free(r, o) != nil {
+			t.Error("a request that holds a peer was refused")
+			return false
+		}
+		if o == peer.OK {
+			break
+		}
+	}
+	return true
+}

@@ -1,0 +1,250 @@
+package peer_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/trunklb/trunk/internal/engine"
+	"github.com/trunklb/trunk/peer"
+)
+
+// night lets a (weight 10, max_fails 2) fail twice beside b (weight 1); a day
+// later everything is well again. It returns b's share of the first 11, 50
+// and 200 requests of that morning.
+func night(t *testing.T, policy peer.Policy) (shares [3]int) {
+	u := newUpdatable(t, nil, peer.Options{Policy: policy},
+		peer.Server{Addr: "a", Weight: 10, MaxFails: 2}, peer.Server{Addr: "b"})
+	for range 2 {
+		r := u.begin()
+		require.Equal(t, "a", u.get(r))
+		require.NoError(t, u.Free(r, peer.Failed))
+		require.Equal(t, "b", u.get(r))
+		require.NoError(t, u.Free(r, peer.OK))
+	}
+	u.now += 24 * time.Hour
+	picks := strings.Fields(u.picks(200))
+	for i, n := range []int{11, 50, 200} {
+		shares[i] = strings.Count(strings.Join(picks[:n], " "), "b")
+	}
+	return shares
+}
+
+// 10:1 would be 1, 5 and 18. nginx's debt of two requests stays for ever.
+func TestTheMorningAfter(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		policy peer.Policy
+		want   [3]int
+	}{
+		{"nginx", peer.Policy{}, [3]int{3, 6, 20}},
+		{"recovery by time", peer.Policy{Recovery: time.Minute}, [3]int{1, 5, 18}},
+		{"debt forgiven", peer.Policy{Return: peer.Return{Forgive: true}}, [3]int{3, 6, 20}},
+		{"both", peer.Policy{Recovery: time.Minute, Return: peer.Return{Forgive: true}}, [3]int{1, 4, 18}},
+		{"penalty of a tenth", peer.Policy{Penalty: 0.1}, [3]int{1, 5, 18}},
+	} {
+		t.Run(tt.name, func(t *testing.T) { require.Equal(t, tt.want, night(t, tt.policy)) })
+	}
+}
+
+// w / max_fails is nothing for small weights, so that max_fails has two
+// meanings. A penalty of its own has one.
+func TestPenaltyParted(t *testing.T) {
+	for _, tt := range []struct {
+		weight, maxFails int
+		penalty          float64
+		want             int64 // of the effective weight after one failure
+	}{
+		{1, 2, 0, 1}, {3, 5, 0, 3}, {10, 2, 0, 5}, {10, peer.NoMaxFails, 0, 10},
+		{1, 2, 0.5, 0}, {3, 5, 0.5, 2}, {10, 2, 0.5, 5}, {10, peer.NoMaxFails, 0.5, 5}, {10, 2, 1, 0}, {10, 2, 0.01, 9},
+	} {
+		t.Run(fmt.Sprint(tt), func(t *testing.T) {
+			u := newUpdatable(t, nil, peer.Options{Policy: peer.Policy{Penalty: tt.penalty}},
+				peer.Server{Addr: "a", Weight: tt.weight, MaxFails: tt.maxFails}, peer.Server{Addr: "b"})
+			r := u.begin()
+			require.Equal(t, "a", u.get(r))
+			require.NoError(t, u.Free(r, peer.Failed))
+			require.Equal(t, tt.want, u.State(peer.Primary, 0).EffectiveWeight)
+		})
+	}
+}
+
+func TestRecoveryIsEvenInTimeWhateverTheTraffic(t *testing.T) {
+	for _, perSecond := range []int{1, 100} {
+		t.Run(fmt.Sprint(perSecond, " per second"), func(t *testing.T) {
+			u := newUpdatable(t, nil, peer.Options{Policy: peer.Policy{Recovery: 100 * time.Second}},
+				peer.Server{Addr: "a", Weight: 100, MaxFails: 2}, peer.Server{Addr: "b", Weight: 100})
+			r := u.begin()
+			require.Equal(t, "a", u.get(r))
+			require.NoError(t, u.Free(r, peer.Failed))
+			for s := 1; s <= 101; s++ {
+				u.now += time.Second
+				u.picks(perSecond)
+				require.Equal(t, min(50+int64(s)/2, 100), u.State(peer.Primary, 0).EffectiveWeight, "after %d s", s)
+			}
+		})
+	}
+}
+
+// A failure on the way back weakens from where the peer has got to.
+func TestFailureDuringRecovery(t *testing.T) {
+	u := newUpdatable(t, nil, peer.Options{Policy: peer.Policy{Recovery: 100 * time.Second}},
+		peer.Server{Addr: "a", Weight: 100, MaxFails: 4}, peer.Server{Addr: "b"})
+	fail := func() int64 {
+		r := u.begin()
+		for u.get(r) != "a" {
+			require.NoError(t, u.Free(r, peer.OK))
+			r = u.begin()
+		}
+		require.NoError(t, u.Free(r, peer.Failed))
+		return u.State(peer.Primary, 0).EffectiveWeight
+	}
+	require.EqualValues(t, 75, fail())
+	u.now += 40 * time.Second // 75 + 0.4*25 = 85
+	require.EqualValues(t, 60, fail())
+	u.now += 50 * time.Second // 60 + 0.5*40 = 80
+	u.picks(1)
+	require.EqualValues(t, 80, u.State(peer.Primary, 0).EffectiveWeight)
+}
+
+func TestSlowStartOfAPeerThatWasOut(t *testing.T) {
+	o := peer.Options{Policy: peer.Policy{Return: peer.Return{SlowStart: 100 * time.Second}}}
+	u := newUpdatable(t, nil, o, peer.Server{Addr: "a"}, peer.Server{Addr: "b"})
+	out := func() {
+		r := u.begin()
+		for u.get(r) != "a" {
+			require.NoError(t, u.Free(r, peer.OK))
+			r = u.begin()
+		}
+		require.NoError(t, u.Free(r, peer.Failed))
+	}
+	share := func() int { return strings.Count(u.picks(1000), "a") }
+	comeBack := func() {
+		u.now += 11 * time.Second
+		for range 3 { // one of them is the probe
+			u.picks(1)
+		}
+		require.Zero(t, u.State(peer.Primary, 0).Fails)
+	}
+	out()
+	comeBack()
+	for _, at := range []struct {
+		after time.Duration
+		want  int // of 1000, a's weight being after/100s of b's
+	}{{25 * time.Second, 200}, {25 * time.Second, 333}, {25 * time.Second, 429}, {25 * time.Second, 500}} {
+		u.now += at.after
+		require.InDelta(t, at.want, share(), 10)
+	}
+	out()
+	comeBack()
+	require.Less(t, share(), 30, "it begins anew")
+}
+
+// With a policy on: whatever happens, a weakened peer that is left alone comes
+// back without a step back, and is whole when its time is over; nobody starves.
+func TestPolicyPromises(t *testing.T) {
+	scanMost := engine.ScanMost
+	t.Cleanup(func() { engine.ScanMost = scanMost })
+	rapid.Check(t, func(t *rapid.T) {
+		engine.ScanMost = rapid.SampledFrom([]int{0, 1000}).Draw(t, "scan most")
+		policy := peer.Policy{
+			Penalty:  rapid.SampledFrom([]float64{0, 0.1, 0.5, 1}).Draw(t, "penalty"),
+			Recovery: time.Duration(rapid.IntRange(1, 100).Draw(t, "recovery")) * time.Second,
+			Return: peer.Return{
+				Forgive:   rapid.Bool().Draw(t, "forgive"),
+				SlowStart: time.Duration(rapid.IntRange(0, 50).Draw(t, "slow start")) * time.Second,
+			},
+		}
+		n := rapid.IntRange(2, 6).Draw(t, "peers")
+		var servers []peer.Server
+		total := 0
+		for i := range n {
+			w := rapid.IntRange(1, 9).Draw(t, "weight")
+			total += w
+			servers = append(servers, peer.Server{Addr: string(rune('a' + i)), Weight: w, MaxFails: rapid.IntRange(1, 3).Draw(t, "max fails")})
+		}
+		u := newUpdatable(t, nil, peer.Options{Policy: policy}, servers...)
+		for range rapid.IntRange(0, 30).Draw(t, "requests") {
+			r := u.begin()
+			if u.get(r) != "" {
+				require.NoError(t, u.Free(r, rapid.SampledFrom([]peer.Outcome{peer.OK, peer.Failed}).Draw(t, "outcome")))
+			}
+			u.now += time.Duration(rapid.IntRange(0, 12).Draw(t, "s")) * time.Second
+		}
+		// From here on all is well. Everybody who is out comes back by a probe.
+		for range 30 {
+			u.now += 11 * time.Second
+			u.picks(2 * total)
+		}
+		for _, s := range states(u.Upstream) {
+			require.Zero(t, s.Fails, s.addr)
+		}
+		before := states(u.Upstream)
+		for range 200 {
+			u.now += time.Second
+			u.picks(1)
+			for i, s := range states(u.Upstream) {
+				require.GreaterOrEqual(t, s.EffectiveWeight, before[i].EffectiveWeight, s.addr)
+				before[i] = s
+			}
+		}
+		for i, s := range states(u.Upstream) {
+			require.EqualValues(t, servers[i].Weight, s.EffectiveWeight, s.addr)
+		}
+		// And then shares are by weight, to the request over a cycle.
+		picks := u.picks(total * 10)
+		for _, s := range servers {
+			require.InDelta(t, s.Weight*10, strings.Count(picks, s.Addr), 3, s.Addr)
+		}
+	})
+}
+
+func TestPolicyIsChecked(t *testing.T) {
+	for _, tt := range []struct {
+		field  string
+		policy peer.Policy
+	}{
+		{"Policy.Penalty", peer.Policy{Penalty: -0.1}},
+		{"Policy.Penalty", peer.Policy{Penalty: 1.1}},
+		{"Policy.Penalty", peer.Policy{Penalty: math.NaN()}},
+		{"Policy.Recovery", peer.Policy{Recovery: -1}},
+		{"Policy.Recovery", peer.Policy{Recovery: time.Microsecond}},
+		{"Policy.Return.SlowStart", peer.Policy{Return: peer.Return{SlowStart: -1}}},
+	} {
+		t.Run(fmt.Sprint(tt.field, tt.policy), func(t *testing.T) {
+			_, err := peer.New([]peer.Server{{Addr: "a"}}, nil, &peer.Options{Policy: tt.policy})
+			var e *peer.ConfigError
+			require.ErrorAs(t, err, &e)
+			require.Equal(t, tt.field, e.Field)
+		})
+	}
+}
+
+// Fifty fresh processes: without a random start all begin with the first peer;
+// with it the first picks are by weight, and each process goes on exactly.
+func TestRandomStart(t *testing.T) {
+	servers := []peer.Server{{Addr: "a", Weight: 5}, {Addr: "b"}, {Addr: "c"}, {Addr: "d", Backup: true}}
+	const processes = 7000
+	first := map[string]int{}
+	cycles := map[string]bool{}
+	for seed := range uint64(processes) {
+		u := newUpdatable(t, nil, peer.Options{RandomStart: true, Source: counting(seed)}, servers...)
+		picks := u.picks(7)
+		first[picks[:1]]++
+		cycles[picks] = true
+		require.Equal(t, picks, u.picks(7), "the cycle goes on")
+	}
+	require.InDelta(t, processes*5/7, first["a"], 200)
+	require.InDelta(t, processes/7, first["b"], 200)
+	require.Len(t, cycles, 7, "every rotation of a a b a c a a, and no other")
+}
+
+// counting is a source whose numbers are spread but the same for one seed.
+type counting uint64
+
+func (c counting) Uint64() uint64 { return uint64(c+1) * 0x9E3779B97F4A7C15 }

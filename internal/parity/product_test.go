@@ -1,0 +1,7 @@
+package parity
+
+// The product that TestTraces, TestTables and TestRings judge.
+var (
+	product     Factory  = Product
+	productRing RingFunc = ProductRing
+)

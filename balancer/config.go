@@ -1,0 +1,191 @@
+package balancer
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/trunklb/trunk/peer"
+	"github.com/trunklb/trunk/sticky"
+)
+
+// Server is one server line of an upstream block.
+type Server = peer.Server
+
+// nginx's own zeros for Server; see peer.
+const (
+	NoMaxFails    = peer.NoMaxFails
+	NoFailTimeout = peer.NoFailTimeout
+)
+
+// ConfigError says which field was refused, and why.
+type ConfigError = peer.ConfigError
+
+// Config is an upstream block as a Go value. The zero value of every field is
+// nginx's default. New copies it; changing it afterwards has no effect.
+type Config struct {
+	// Name is the upstream's name: the host of the URLs that are balanced,
+	// compared without case, whatever port the URL names.
+	Name string
+	// Servers are the server lines, in order. At least one must not be a backup.
+	Servers []Server
+	// Method chooses the peer. nil: round robin.
+	Method peer.Method
+	// Sticky binds clients to peers over any Method: sticky.Cookie,
+	// sticky.Route or sticky.Learn. nil: no binding.
+	Sticky sticky.Sticky
+	// Retry says which failures are passed on to another peer, which count
+	// against the peer, and how long a peer may take.
+	Retry Retry
+	// Keepalive is the number of idle connections kept to each peer (nginx
+	// counts them per block). 0: what the http.Transport says, else 32.
+	// NoKeepalive: none.
+	Keepalive int
+	// Input makes the key, client address and hint of an HTTP request; its
+	// fields that are left empty come from the method's variables. It is
+	// called by many goroutines, and must not change the request.
+	Input func(*http.Request) Input
+	// Variables are variables of the user's own, by name without the dollar
+	// sign, beside those that balancer knows ($host, $arg_x, ...), which they
+	// may also replace. Goroutines call them at the same time.
+	Variables map[string]func(*http.Request) string
+	// Resolver looks up the host names in Servers, once, in New. nil:
+	// net.DefaultResolver. Verbatim: names are left to the dialler. Numeric
+	// addresses and unix sockets never reach it.
+	Resolver Resolver
+	// OnlyUpstream refuses requests whose URL names another host, with
+	// ErrOtherHost. Otherwise they go to the base transport unchanged: an
+	// http.Client follows redirects through the same transport.
+	OnlyUpstream bool
+	// KeepRedirects leaves alone the Location of an answer that points to the
+	// peer's own address. Otherwise it is turned back to the logical name.
+	KeepRedirects bool
+	// Policy is where failures shall cost a peer, and let it come back,
+	// otherwise than in nginx. The zero value is nginx's way.
+	Policy peer.Policy
+	// RandomStart begins at a random point of the cycle of picks, so that many
+	// fresh processes do not all begin with the first peer.
+	RandomStart bool
+	// Nginx sets what trunk does otherwise than nginx back to nginx's way.
+	Nginx Nginx
+	// Clock returns the time since the Unix epoch; see peer.Options. Here
+	// goroutines call it at the same time, in the upstream's lock and outside.
+	// It times failures, tries and budgets; timeouts of the network run on
+	// the real clock. nil: wall time at construction plus monotonic time since.
+	Clock func() time.Duration
+	// Source is the source of random numbers; see peer.Options. nil: seeded
+	// per process.
+	Source rand.Source
+	// Resolution is the unit in which failures are timed; see peer.Options.
+	// 0: one second, as in nginx.
+	Resolution time.Duration
+}
+
+// NoKeepalive as Config.Keepalive keeps no idle connection.
+const NoKeepalive = -1
+
+// Retry is nginx's proxy_next_upstream and the timeouts beside it, and what
+// trunk offers beyond it (docs/parity.md, section 8).
+type Retry struct {
+	// On are the kinds of failure that go to the next peer. 0: nginx's
+	// default, KindError|KindTimeout. KindOff: none.
+	On Kind
+	// Tries limits the peers that one request is given to
+	// (proxy_next_upstream_tries). 0: all that are not down, so that one
+	// request can cost as many tries as there are peers.
+	Tries int
+	// Timeout limits the time from the first try in which another peer may be
+	// asked (proxy_next_upstream_timeout). 0: no limit.
+	Timeout time.Duration
+	// ConnectTimeout, SendTimeout and ReadTimeout hold for one try
+	// (proxy_connect_timeout, proxy_send_timeout, proxy_read_timeout): to the
+	// connection, TLS included; between two writes; and from the request sent
+	// to the response header. 0: what the http.Transport says, else nginx's
+	// 60 s. They are the peer's limits, and their expiry is KindTimeout; the
+	// caller's own deadline is in the request's context (see DeadlineCounts).
+	// A body that stalls is not timed: streams do.
+	ConnectTimeout, SendTimeout, ReadTimeout time.Duration
+
+	// Counts are the kinds that count as a failure of the peer. 0: as in
+	// nginx, error, timeout and invalid header always, and a status when it
+	// is passed on to another peer (403 and 404 never). Otherwise exactly
+	// those named count, passed on or not: KindError alone keeps a peer that
+	// is slow or answers 504 in; KindHTTP500 also counts the 500 to a POST
+	// that no other peer may get. KindOff: nothing counts.
+	Counts Kind
+	// DeadlineCounts is how long a try must have had before the caller's own
+	// deadline, expiring on a peer that has not answered, counts as that
+	// peer's timeout; a shorter try is Abandoned. 0: 5 s, which is longer
+	// than the deadlines of quick calls, so that these do not take healthy
+	// peers out, and shorter than the 10 and 30 s usual as http.Client.Timeout,
+	// so that a peer that hangs is found out. NeverCounts: as nginx, where a
+	// client that leaves says nothing about the peer.
+	DeadlineCounts time.Duration
+	// BufferBody is how many bytes of a request body without GetBody are
+	// remembered while they are sent, so that the request can be sent again.
+	// 0: none; such a request goes on only while its body has not been read.
+	BufferBody int64
+	// BufferFirst reads up to BufferBody bytes before a peer is chosen, as
+	// nginx does (proxy_request_buffering on): slow clients hold no peer.
+	BufferFirst bool
+	// Budget bounds the retries of all requests together. The zero value: no bound.
+	Budget Budget
+	// LastAnswer gives the caller the last answer that was passed over, where
+	// the request would otherwise end in an error of trunk's own. nginx
+	// forgets that answer, and says 502.
+	LastAnswer bool
+}
+
+// NeverCounts as Retry.DeadlineCounts never counts a caller's deadline.
+const NeverCounts time.Duration = -1
+
+// Nginx is what trunk does otherwise than nginx above the choice of peers, each
+// to be set back (docs/parity.md, "What differs"). NginxParity sets all.
+type Nginx struct {
+	// CancelIsOK frees the peer OK when the caller goes away before the
+	// response header, so that an abandoned probe heals its peer. Otherwise
+	// it is freed Abandoned: nothing is known about the peer.
+	CancelIsOK bool
+	// StaleIsFailure takes a kept-alive connection that turns out to be dead as
+	// a failure of the peer, which gives the try back. Otherwise http.Transport
+	// sends the request again over a new connection where it safely can.
+	// It costs a context per request.
+	StaleIsFailure bool
+	// EveryStream counts one failure for each request on a broken HTTP/2
+	// connection. Otherwise the connection counts once.
+	EveryStream bool
+	// CloseUnread closes the connection of an answer that is passed over.
+	// Otherwise a short rest of it is read, so that the connection can be
+	// used again.
+	CloseUnread bool
+}
+
+// NginxParity returns the configuration with everything that trunk does
+// otherwise than nginx, above the choice of peers, set to nginx's way: the
+// fields of Nginx, no caller's deadline counted, and request bodies read before
+// a peer is chosen, up to 1 MiB (nginx's client_max_body_size) unless
+// Retry.BufferBody says otherwise.
+func NginxParity(c Config) Config {
+	c.Nginx = Nginx{CancelIsOK: true, StaleIsFailure: true, EveryStream: true, CloseUnread: true}
+	c.KeepRedirects = true
+	c.Retry.DeadlineCounts = NeverCounts
+	c.Retry.BufferFirst = true
+	if c.Retry.BufferBody == 0 {
+		c.Retry.BufferBody = 1 << 20
+	}
+	return c
+}
+
+// Input is what a request brings to the choice of its peer. Fields that are
+// left empty are filled in from the next source: Start's Input or WithInput,
+// then Config.Input, then the variables of the method.
+type Input struct {
+	// Key is what hash hashes.
+	Key string
+	// Client is the client's address for ip_hash. An IPv4 address mapped into
+	// IPv6 counts as IPv4.
+	Client netip.Addr
+	// Hint is the sid of the peer that the client is bound to; see Peer.SID.
+	Hint string
+}

@@ -1,0 +1,181 @@
+package balancer
+
+import (
+	"errors"
+	"time"
+
+	"github.com/trunklb/trunk/peer"
+)
+
+// dispatch is one request on its way through an upstream: which peer it holds,
+// what the others did, and whether another may be asked. Start and
+// RoundTripper are two faces of it. It belongs to one goroutine at a time.
+type dispatch struct {
+	up  *Upstream
+	req peer.Request
+	// end is the peer that is held.
+	end  *endpoint
+	held bool
+	// header says that the held peer's response header has come.
+	header bool
+	asked  bool
+	// first and since are when the first and the present peer were got, to the
+	// header how long the present one took to answer; all of the clock.
+	first, since, toHeader time.Duration
+	// attempts are those that ended; they start in inline.
+	attempts []Attempt
+	inline   [2]Attempt
+	log      *Log
+	// logged is the place in log of the held peer's attempt.
+	logged     int
+	prev, next *dispatch // in end's list
+}
+
+// begin starts a request. The error is an *InputError.
+func (d *dispatch) begin(up *Upstream, in Input, log *Log) error {
+	d.up, d.log = up, log
+	d.attempts = d.inline[:0]
+	d.asked = false
+	if up.inputs.client && !in.Client.IsValid() {
+		return &InputError{Field: "Input.Client", Method: "ip_hash"}
+	}
+	d.req.Key, d.req.Client, d.req.Hint = in.Key, in.Client.Unmap(), in.Hint
+	d.req.MaxTries = up.retry.Tries
+	return up.peers.Begin(&d.req)
+}
+
+// get picks and takes a peer. ErrNoLivePeers, which is noted as an attempt, if
+// there is none.
+func (d *dispatch) get() error {
+	if d.up.closed.Load() {
+		return ErrClosed
+	}
+	err := d.up.peers.Get(&d.req)
+	// Get has read the clock, or somebody else's has a moment later.
+	d.since = time.Duration(d.up.now.Load())
+	if !d.asked {
+		d.asked, d.first = true, d.since
+		d.up.budget.request(d.since)
+	}
+	if err != nil {
+		d.note(Attempt{Addr: d.up.name, Outcome: Abandoned, Status: 502, Err: err})
+		return err
+	}
+	d.held, d.header, d.toHeader = true, false, 0
+	d.end = d.req.Attached().(*endpoint)
+	d.end.hold(d)
+	return nil
+}
+
+// gotHeader tells that the held peer has answered.
+func (d *dispatch) gotHeader() {
+	d.header = true
+	if d.up.eventful.Load() {
+		d.up.peers.Header(&d.req)
+	}
+}
+
+// free returns the held peer. What it did is noted, if a is not nil, as *a, of
+// which the caller has filled in kind, status and error.
+func (d *dispatch) free(o Outcome, a *Attempt) {
+	d.end.drop(d)
+	d.held = false
+	d.up.peers.Free(&d.req, o)
+	if a != nil {
+		a.Outcome = o
+		d.fill(a)
+		d.note(*a)
+	}
+}
+
+// fill completes an attempt by what is known of the held peer.
+func (d *dispatch) fill(a *Attempt) {
+	s := &d.end.server
+	a.Addr, a.Name, a.Backup = s.Addr, s.Name, s.Backup
+	a.Header, a.Duration = d.toHeader, d.up.clock()-d.since
+}
+
+// note adds an attempt to the lists.
+func (d *dispatch) note(a Attempt) {
+	d.attempts = append(d.attempts, a)
+	d.log.add(a)
+}
+
+// may reports whether a request that failed by kind may go to another peer as
+// far as kinds, tries and time say. A peer that is still held has its own try.
+func (d *dispatch) may(k Kind) bool {
+	left := d.req.Tries()
+	if d.held {
+		left--
+	}
+	r := &d.up.retry
+	return left > 0 && r.On&k != 0 && (r.Timeout == 0 || d.up.clock()-d.first < r.Timeout)
+}
+
+// outcome says what a failure by kind means for the peer. passed says that the
+// request goes to another.
+func (d *dispatch) outcome(k Kind, passed bool) Outcome {
+	counts := d.up.retry.Counts
+	switch {
+	case counts != 0 && counts&k != 0:
+		return Failed
+	case counts == 0 && (k&alwaysCounts != 0 || passed && k&noFailure == 0):
+		return Failed
+	case passed:
+		return Next
+	case k&alwaysCounts != 0:
+		// It did not answer, but that is not to count: say nothing of it.
+		return Abandoned
+	}
+	return OK
+}
+
+// deadlineCounts reports whether the held peer had time enough for the caller's
+// deadline to be its own timeout.
+func (d *dispatch) deadlineCounts() bool {
+	least := d.up.retry.DeadlineCounts
+	return least >= 0 && d.up.clock()-d.since >= least
+}
+
+// gone says what it means for the held peer that the caller went away, by cancel
+// or by its deadline, before the answer.
+func (d *dispatch) gone(deadline bool) (Outcome, Attempt) {
+	switch {
+	case deadline && d.deadlineCounts():
+		return d.outcome(KindTimeout, false), Attempt{Kind: KindTimeout, Status: 504}
+	case d.header || d.up.nginx.CancelIsOK:
+		return OK, Attempt{}
+	}
+	return Abandoned, Attempt{}
+}
+
+// fail makes the request's error.
+func (d *dispatch) fail(cause error) error {
+	if errors.Is(cause, ErrNoLivePeers) {
+		cause = nil // it is among the attempts
+	}
+	return &Error{Upstream: d.up.name, Attempts: append([]Attempt(nil), d.attempts...), Cause: cause}
+}
+
+// failureKind returns the kind of an error that is not the caller's doing.
+func failureKind(err error) Kind {
+	switch {
+	case isDial(err) && isTimeout(err):
+		return KindTimeout | KindConnect
+	case isDial(err):
+		return KindError | KindConnect
+	case isTimeout(err):
+		return KindTimeout
+	case isInvalidHeader(err):
+		return KindInvalidHeader
+	}
+	return KindError
+}
+
+// verdict returns the status that nginx notes for a failure by kind.
+func verdict(k Kind) int {
+	if k&KindTimeout != 0 {
+		return 504
+	}
+	return 502
+}

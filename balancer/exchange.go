@@ -1,0 +1,435 @@
+package balancer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"time"
+)
+
+// exchange is one HTTP request on its way through an upstream, until its answer's
+// body is done. It is pooled: whoever holds one after that holds a reply or an
+// outBody, which are not.
+type exchange struct {
+	dispatch
+	t   *transport
+	r   *http.Request // the caller's
+	out outgoing      // its body, if it has one
+	has bool          // it has one
+	// resp is the answer that the caller has got, for sticky.
+	resp *http.Response
+	// end is how its body's end counts.
+	outcome Outcome
+	last    Attempt // the attempt whose body is being read
+	// kept is the last answer that was passed over, for Retry.LastAnswer.
+	kept *http.Response
+
+	// trace tells of the present try's connection. It never changes, since late
+	// goroutines of a transport may look at it; only gotConn is called, and
+	// not after the transport has returned.
+	trace   httptrace.ClientTrace
+	traced  bool // the present try is
+	gotOne  bool // a connection was had: the request counts as sent
+	reused  bool
+	conn    *conn
+	getting int                     // how often the transport asked for one
+	cancel  context.CancelCauseFunc // of the present try; nil: it has no context of its own
+	breaks  int64
+}
+
+func newExchange(up *Upstream) *exchange {
+	x := &exchange{}
+	x.up = up
+	x.trace.GotConn = x.gotConn
+	if up.nginx.StaleIsFailure {
+		x.trace.GetConn = x.getConn
+	}
+	return x
+}
+
+// run is RoundTrip for a request of the upstream.
+func (x *exchange) run(t *transport, r *http.Request) (*http.Response, error) {
+	x.t, x.r = t, r
+	x.has = r.Body != nil && r.Body != http.NoBody
+	if x.has {
+		x.out.reset(r, x.up.retry.BufferBody)
+	}
+	given := false
+	// Of the user's code, Config.Input, variables, GetBody, trace hooks and the
+	// base run in here. A panic of theirs keeps no peer.
+	defer func() {
+		if !given {
+			x.abandon()
+		}
+	}()
+	resp, err := x.loop()
+	given = true
+	if err != nil {
+		x.forget()
+		if x.has {
+			x.out.close()
+		}
+		x.recycle()
+	}
+	return resp, err
+}
+
+// loop asks peers until one answers or no other may be asked.
+func (x *exchange) loop() (*http.Response, error) {
+	ctx := x.r.Context()
+	in, log := Input{}.ofContext(ctx)
+	if x.up.inputs.wanted {
+		in = x.up.inputs.fill(in, x.r)
+	}
+	if err := x.begin(x.up, in, log); err != nil {
+		return nil, x.fail(err)
+	}
+	if x.has && x.up.retry.BufferFirst && x.out.tape != nil {
+		if err := x.out.readFirst(ctx); err != nil {
+			return nil, x.fail(err)
+		}
+	}
+	for {
+		if x.up.sticky != nil {
+			if hint := x.up.sticky.hint(x.r); hint != "" {
+				x.req.Hint = hint
+			}
+		}
+		if err := x.get(); err != nil {
+			return x.giveUp(err)
+		}
+		resp, reply, err := x.try()
+		if err != nil {
+			kind, final := x.failed(ctx, err)
+			if final != nil {
+				return nil, final
+			}
+			if !x.passOn(kind) {
+				return x.giveUp(nil)
+			}
+			continue
+		}
+		if x.log != nil || x.up.retry.On&statusKinds != 0 {
+			x.toHeader = x.up.clock() - x.since
+		}
+		if kind := statusKind(resp.StatusCode); kind != 0 && x.mayPass(kind) && x.up.budget.retry(x.up.clock()) {
+			x.passOver(kind, resp)
+			continue
+		}
+		return x.deliver(resp, reply), nil
+	}
+}
+
+// try sends the request to the held peer.
+func (x *exchange) try() (*http.Response, *reply, error) {
+	x.traced, x.gotOne, x.reused, x.conn, x.getting = false, false, false, nil, 0
+	x.breaks = x.end.breaks.Load()
+	return x.end.route(x.t).send(x)
+}
+
+// gotConn is the trace's hook.
+func (x *exchange) gotConn(info httptrace.GotConnInfo) {
+	x.gotOne, x.reused, x.conn = true, info.Reused, connOf(info.Conn)
+	if x.getting > 1 && x.conn != nil {
+		// Somebody else's connection, which the transport wants to try
+		// instead of the stale one: see getConn.
+		x.conn.Close()
+	}
+}
+
+// getConn is the trace's hook for Nginx.StaleIsFailure. A transport that asks for
+// a second connection has found the first one dead: the try ends there.
+func (x *exchange) getConn(string) {
+	if x.getting++; x.getting > 1 && x.cancel != nil {
+		x.reused = true
+		x.cancel(errStale)
+	}
+}
+
+var errStale = errors.New("trunk: the kept-alive connection was dead")
+
+// failed frees a peer that did not answer. final is set where no other peer can be
+// asked, because the reason is not the peer.
+func (x *exchange) failed(ctx context.Context, err error) (kind Kind, final error) {
+	if x.has && x.out.now != nil {
+		if fault := x.out.now.fault(); fault != nil {
+			return 0, x.refuse(x.fail(withEnd(ctx, fault)))
+		}
+	}
+	if ctx.Err() != nil || canceled(x.r) {
+		outcome, a := x.gone(errors.Is(ctx.Err(), context.DeadlineExceeded))
+		// What the transport says then may be what the end looks like from there.
+		a.Err = err
+		if end := ctx.Err(); end != nil && !errors.Is(err, end) && !errors.Is(err, context.Cause(ctx)) {
+			a.Err = context.Cause(ctx)
+		}
+		x.freed(outcome, &a, nil)
+		return 0, x.fail(nil)
+	}
+	if !isDial(err) && isRefused(x.r) {
+		// The transport would not send it, to whatever peer.
+		return 0, x.refuse(err)
+	}
+	kind = failureKind(err)
+	if kind == KindInvalidHeader && x.brokeOff() {
+		// net/http takes the part of a line for a malformed one.
+		kind = KindError
+	}
+	outcome := x.outcomeOf(kind, err)
+	stale := kind == KindError && x.reused
+	x.freed(outcome, &Attempt{Kind: kind, Status: verdict(kind), Err: err}, nil)
+	if stale {
+		x.req.GiveBackTry()
+	}
+	return kind, nil
+}
+
+// withEnd says with an error of the request's body that the caller has gone, if it
+// has: that may be why.
+func withEnd(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	return &BodyError{fmt.Errorf("%w (%w)", err, context.Cause(ctx))}
+}
+
+// refuse ends a request that is wrong in itself.
+func (x *exchange) refuse(err error) error {
+	outcome := Abandoned
+	if x.up.nginx.CancelIsOK {
+		outcome = OK
+	}
+	x.freed(outcome, &Attempt{Err: err}, nil)
+	return err
+}
+
+// brokeOff reports whether the connection was closed by the peer, as far as that
+// is known.
+func (x *exchange) brokeOff() bool {
+	if x.conn != nil {
+		return x.conn.cut.Load()
+	}
+	return x.end.breaks.Load() != x.breaks
+}
+
+// outcomeOf is outcome, but that a broken HTTP/2 connection counts once for all
+// its requests. (An HTTP/1 connection has no more than one that fails.)
+func (x *exchange) outcomeOf(kind Kind, err error) Outcome {
+	o := x.dispatch.outcome(kind, false)
+	if o == Failed && kind == KindError && !x.up.nginx.EveryStream && x.conn != nil &&
+		!isStream(err) && x.conn.counted.Swap(true) {
+		return Abandoned
+	}
+	return o
+}
+
+// passOn reports whether a request that failed by kind may go to another peer, the
+// last one having been freed, and takes the retry from the budget.
+func (x *exchange) passOn(kind Kind) bool {
+	return x.mayPass(kind) && x.up.budget.retry(x.up.clock())
+}
+
+// mayPass is passOn but for the budget.
+func (x *exchange) mayPass(kind Kind) bool {
+	if !x.may(kind) {
+		return false
+	}
+	sent := kind&KindConnect == 0 && (x.gotOne || !x.traced)
+	if sent && nonIdempotent(x.r.Method) && x.up.retry.On&KindNonIdempotent == 0 {
+		return false
+	}
+	return !x.has || x.out.again()
+}
+
+// passOver frees a peer whose answer goes to nobody.
+func (x *exchange) passOver(kind Kind, resp *http.Response) {
+	outcome := x.dispatch.outcome(kind, true)
+	x.forget()
+	if x.up.retry.LastAnswer {
+		x.kept = resp
+		if x.cancel != nil {
+			resp.Body = &keptBody{resp.Body, x.cancel}
+			x.cancel = nil
+		}
+	} else {
+		x.discard(resp.Body)
+	}
+	x.freed(outcome, &Attempt{Kind: kind, Status: resp.StatusCode}, resp)
+}
+
+// keptBody is the body of an answer that is kept, with its try's context.
+type keptBody struct {
+	io.ReadCloser
+	cancel context.CancelCauseFunc
+}
+
+// Close implements io.Closer.
+func (b *keptBody) Close() error {
+	defer b.cancel(nil)
+	return b.ReadCloser.Close()
+}
+
+// forget lets go of the answer that was kept.
+func (x *exchange) forget() {
+	if x.kept != nil {
+		x.discard(x.kept.Body)
+		x.kept = nil
+	}
+}
+
+// giveUp ends a request that no peer has answered, or, with Retry.LastAnswer, that
+// was last answered by one that was passed over.
+func (x *exchange) giveUp(cause error) (*http.Response, error) {
+	if resp := x.kept; resp != nil {
+		x.kept = nil
+		resp.Request = x.r
+		if resp.Body == nil {
+			resp.Body = http.NoBody
+		}
+		if x.has {
+			x.out.close()
+		}
+		x.recycle()
+		return resp, nil
+	}
+	return nil, x.fail(cause)
+}
+
+// deliver gives the answer to the caller. The peer is held until its body is done.
+func (x *exchange) deliver(resp *http.Response, b *reply) *http.Response {
+	x.forget()
+	x.gotHeader()
+	if x.has {
+		x.out.answered()
+	}
+	resp.Request = x.r
+	if !x.up.keepRedirects {
+		x.turnBack(resp)
+	}
+	if x.up.sticky != nil {
+		x.resp = resp
+		p, _ := x.up.peers.Peer(&x.req)
+		x.up.sticky.answered(x.r, resp, &p)
+	}
+	x.outcome = OK
+	if kind := statusKind(resp.StatusCode); kind != 0 {
+		x.outcome = x.dispatch.outcome(kind, false)
+	}
+	if x.log != nil {
+		x.last = Attempt{Status: resp.StatusCode, Outcome: x.outcome}
+		x.fill(&x.last)
+		x.logged = x.log.len()
+		x.log.add(x.last)
+	}
+	if !b.wrap(x, x.r, resp) {
+		x.finish(nil)
+	}
+	return resp
+}
+
+// finish lets the peer go when the answer's body is done. err is why it broke off.
+func (x *exchange) finish(err error) {
+	o := x.outcome
+	if err != nil && x.up.retry.Counts&KindBody != 0 && x.r.Context().Err() == nil {
+		o = Failed
+		if x.log != nil {
+			x.last.Kind, x.last.Err = KindBody, err
+		}
+	}
+	x.freed(o, nil, x.resp)
+	if x.log != nil {
+		x.last.Outcome = o
+		x.fill(&x.last)
+		x.log.settle(x.logged, x.last)
+	}
+	x.recycle()
+}
+
+// freed frees the held peer, and tells sticky.
+func (x *exchange) freed(o Outcome, a *Attempt, resp *http.Response) {
+	x.endTry()
+	if x.up.sticky == nil {
+		x.free(o, a)
+		return
+	}
+	p, _ := x.up.peers.Peer(&x.req)
+	x.free(o, a)
+	x.up.sticky.freed(x.r, resp, &p, o)
+}
+
+// endTry ends the try's own context, if it has one.
+func (x *exchange) endTry() {
+	if x.cancel != nil {
+		x.cancel(nil)
+		x.cancel = nil
+	}
+}
+
+// abandon cleans up after a panic. Nothing of x is used again.
+func (x *exchange) abandon() {
+	if x.has {
+		x.out.close()
+	}
+	x.endTry()
+	if x.held {
+		x.free(Abandoned, &Attempt{})
+	}
+	x.forget()
+}
+
+// recycle gives the exchange back. It must hold nothing, and is not to be touched
+// after that.
+func (x *exchange) recycle() {
+	x.t, x.r, x.resp, x.conn, x.end = nil, nil, nil, nil, nil
+	// Only what was used is cleared, for the collector's sake.
+	if x.has {
+		x.out = outgoing{}
+	}
+	if x.log != nil {
+		x.last, x.log = Attempt{}, nil
+	}
+	if len(x.attempts) > 0 {
+		clear(x.inline[:])
+	}
+	x.attempts = nil
+	x.req.Key, x.req.Hint = "", ""
+	x.up.pool.Put(x)
+}
+
+const (
+	drainBytes = 4 << 10
+	drainTime  = 50 * time.Millisecond
+)
+
+// discard reads a little of an answer's body that nobody will, so that its
+// connection can be used again, and closes it.
+func (x *exchange) discard(body io.ReadCloser) {
+	if body == nil || body == http.NoBody {
+		return
+	}
+	if x.up.nginx.CloseUnread {
+		body.Close()
+		return
+	}
+	b := &reply{ReadCloser: body}
+	timer := time.AfterFunc(drainTime, func() { b.Close() })
+	io.CopyN(io.Discard, body, drainBytes)
+	timer.Stop()
+	b.Close()
+}
+
+// canceled reports whether the deprecated Request.Cancel was closed.
+func canceled(r *http.Request) bool {
+	if r.Cancel == nil {
+		return false
+	}
+	select {
+	case <-r.Cancel:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,171 @@
+package balancer
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/trunklb/trunk/internal/nginxconf"
+	"github.com/trunklb/trunk/sticky"
+)
+
+// Parse makes an upstream of a text with exactly one upstream block: ParseConfig,
+// strict and without options, and New in one. The error is a *[ParseError] or
+// one of New's. Warnings, and what has no effect here, such as zone, are told
+// by [ParseConfig] alone.
+func Parse(ctx context.Context, text string) (*Upstream, error) {
+	parsed, err := ParseConfig(text, nil)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(parsed.Blocks); n != 1 {
+		e := &ParseError{Message: fmt.Sprintf("there are %d upstream blocks, and exactly one is wanted", n),
+			Hint: "use ParseConfig for several, and New for each"}
+		if n > 1 {
+			e.File, e.Line = parsed.Blocks[1].File, parsed.Blocks[1].Line
+		}
+		return nil, e
+	}
+	return New(ctx, parsed.Blocks[0].Config)
+}
+
+// ParseConfig reads the upstream blocks of a text in nginx's configuration
+// language: one block, several, or a whole configuration with http { } and
+// stream { }. It is pure: nothing is resolved, opened or started.
+//
+// By default it gives nginx's verdict (release 1.31.3). What nginx refuses is
+// refused with nginx's message, and in nginx's order: nginx executes a
+// directive as soon as it has read it, so of two mistakes the upper one counts,
+// and a block is checked as a whole at its end. The error is a *[ParseError].
+// opts (nil: none) says what may be taken all the same.
+//
+// Outside the blocks, the proxy_next_upstream and proxy_*_timeout directives of
+// the locations that pass to an upstream become its Config.Retry. Of the rest
+// only the grammar is read, and whether nginx's own directives stand where they
+// may.
+//
+// Nothing is dropped silently: what could not be taken over is in PassedOver,
+// with what to use instead; what nginx, or [Lint], warns of is in Warnings.
+func ParseConfig(text string, opts *ParseOptions) (*Parsed, error) {
+	if opts == nil {
+		opts = &ParseOptions{}
+	}
+	p := &parser{opts: opts, out: &Parsed{}, zones: map[string]*zone{}, noted: map[string]bool{}}
+	if err := p.text(nginxconf.Parse(text)); err != nil {
+		err.Warnings = p.out.Warnings
+		return nil, err
+	}
+	p.checkLocation()
+	p.finish()
+	return p.out, nil
+}
+
+// ParseOptions say what [ParseConfig] may know and take beside the text. The
+// zero value is nginx's strict verdict on the text alone.
+type ParseOptions struct {
+	// Lenient passes over what nginx itself refuses, but what has no influence
+	// on the choice while all is well: directives of other modules such as
+	// check, queue, ntlm and slow_start ([ClassHarmless]), and, outside the
+	// upstream blocks, directives that nginx does not know or not in that place.
+	Lenient bool
+	// AllowChoice passes over directives that change who is chosen, such as
+	// balancer_by_lua_block or fair ([ClassChoice]): the block falls back to
+	// what the rest of it says.
+	AllowChoice bool
+	// Convert reads the older sticky module's directive as sticky cookie,
+	// jvm_route as sticky route, consistent_hash as hash ... consistent, and
+	// slow_start as Policy.Return.SlowStart. A notice says what differs.
+	Convert bool
+	// Include gives the files that an include directive's pattern matches, in
+	// order of their names; none if it has wildcards and none matches. nil: an
+	// include is an error inside an upstream block, since servers may be in it,
+	// and passed over outside. See [IncludeFS].
+	Include func(pattern string) ([]IncludeFile, error)
+	// Lookup, if set, is asked for the names of the server lines as nginx asks
+	// while it reads, and a name without an address is refused. The names stay
+	// in the result; New resolves them. See [Expand].
+	Lookup func(host string) ([]netip.Addr, error)
+	// Location names the location whose proxy_* directives become Retry, by
+	// its words, such as "/api" or "= /login" or "@fallback". Empty: the one
+	// that passes to the upstream, or the first of several with a warning.
+	Location string
+	// Variables are variables of the user's own beside nginx's. They are known
+	// in keys and go into every Config.
+	Variables map[string]func(*http.Request) string
+}
+
+// An IncludeFile is a file that an include directive names.
+type IncludeFile struct {
+	// Name is used in messages; Text is what is read.
+	Name, Text string
+}
+
+// Parsed is what [ParseConfig] found.
+type Parsed struct {
+	// Blocks are the upstream blocks in the order of the text.
+	Blocks []Block
+	// Warnings are nginx's, the import's and Lint's; PassedOver the directives
+	// and parameters that have no effect here. Both also stand in their Block.
+	Warnings   []Warning
+	PassedOver []PassedOver
+}
+
+// Block is one upstream block.
+type Block struct {
+	// Config is for New. Its servers keep the names of the text.
+	Config Config
+	// Stream: the block stands in stream { }. Use it with Start or DialContext.
+	Stream bool
+	// File and Line say where the block begins. File is empty for the text
+	// itself, else the name of an included file.
+	File string
+	Line int
+	// Other are the directives that are neither server, sticky nor a method,
+	// as words.
+	Other [][]string
+	// Keepalive, Zone and Resolver are what nginx would have in effect; only
+	// Keepalive.Max has a meaning here (Config.Keepalive). Resolver: nginx has
+	// a resolver for names with the parameter resolve.
+	Keepalive Keepalive
+	Zone      Zone
+	Resolver  bool
+	// StickyLost is the sticky that a method below it switched off, as nginx
+	// has it. nil: none was lost.
+	StickyLost sticky.Sticky
+	// Warnings and PassedOver are those of this block.
+	Warnings   []Warning
+	PassedOver []PassedOver
+}
+
+// Keepalive is what nginx's keepalive directives of a block say.
+type Keepalive struct {
+	// Max is the number of idle connections of the whole block, per worker
+	// process. 0: connections are not kept, and the rest is meaningless.
+	Max int
+	// Local: connections are not shared with other blocks.
+	Local bool
+	// Requests is the number of requests, Time the age after which a connection
+	// is closed; Timeout is how long it may be idle.
+	Requests      int
+	Time, Timeout time.Duration
+}
+
+// Zone is the shared memory that a zone directive asks for.
+type Zone struct {
+	// Name is empty if the block has no zone. Size is in bytes.
+	Name string
+	Size int64
+}
+
+// Block returns the block of that name, compared without case as nginx does,
+// or nil.
+func (p *Parsed) Block(name string) *Block {
+	i := slices.IndexFunc(p.Blocks, func(b Block) bool { return equalName(b.Config.Name, name) })
+	if i < 0 {
+		return nil
+	}
+	return &p.Blocks[i]
+}

@@ -1,0 +1,47 @@
+package balancer
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/trunklb/trunk/internal/nginxconf"
+)
+
+// Expand replaces the servers whose address is a host name by one for each of
+// its addresses, in the order in which lookup gives them, as nginx does at
+// start: each has all the parameters, and the Name of the line. Addresses come
+// out as nginx prints them, with a port: "127.0.0.1:80", "[::1]:80",
+// "unix:/path"; the MD5 of this text is the peer's sid. Servers with Resolve
+// stay as they are.
+//
+// lookup is asked once per server with a name. The error is a *[ConfigError]
+// for an address that cannot be read, or a *[ResolveError].
+func Expand(servers []Server, lookup func(host string) ([]netip.Addr, error)) ([]Server, error) {
+	out := make([]Server, 0, len(servers))
+	for i, s := range servers {
+		a, refusal := nginxconf.ParseAddr(s.Addr, 80)
+		if refusal != "" {
+			return nil, &ConfigError{Server: i, Field: "Addr", Value: s.Addr, Reason: refusal}
+		}
+		if s.Name == "" {
+			s.Name = s.Addr
+		}
+		if !a.IsName() || s.Resolve {
+			s.Addr = a.String()
+			out = append(out, s)
+			continue
+		}
+		ips, err := lookup(a.Host)
+		if err == nil && len(ips) == 0 {
+			err = fmt.Errorf("no addresses")
+		}
+		if err != nil {
+			return nil, &ResolveError{Server: i, Host: a.Host, Err: err}
+		}
+		for _, ip := range ips {
+			s.Addr = nginxconf.FormatAddr(ip, a.Port)
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}

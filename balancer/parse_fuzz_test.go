@@ -1,0 +1,101 @@
+package balancer_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trunklb/trunk/balancer"
+	"github.com/trunklb/trunk/peer"
+)
+
+// FuzzParseConfig: no text makes a panic, and what is read and printed reads as
+// the same again.
+func FuzzParseConfig(f *testing.F) {
+	file, err := os.Open("../internal/parity/testdata/blocks/blocks.jsonl")
+	require.NoError(f, err)
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var r struct{ Text string }
+		require.NoError(f, json.Unmarshal(lines.Bytes(), &r))
+		f.Add(r.Text, false)
+	}
+	f.Add("upstream u { sticky name=a; jvm_route $cookie_a; check x; server a slow_start=1s srun_id=r; }", true)
+	f.Fuzz(func(t *testing.T, text string, lenient bool) {
+		opts := &balancer.ParseOptions{Lenient: lenient, AllowChoice: lenient, Convert: lenient}
+		p, err := balancer.ParseConfig(text, opts)
+		if err != nil {
+			_ = err.Error()
+			return
+		}
+		for i := range p.Blocks {
+			readsBack(t, &p.Blocks[i])
+		}
+	})
+}
+
+func readsBack(t *testing.T, b *balancer.Block) {
+	text := b.String()
+	again, err := balancer.ParseConfig(text, nil)
+	if err != nil && strings.HasPrefix(err.Error(), "trunk: unknown ") {
+		return // a variable that the rest of the text made
+	}
+	require.NoError(t, err, "%s", text)
+	require.Len(t, again.Blocks, 1)
+	got, want := again.Blocks[0].Config, b.Config
+	want.Variables = nil
+	want.Policy = peer.Policy{} // a comment
+	if !strings.Contains(text, "proxy_pass ") {
+		want.Retry = balancer.Retry{} // no location can pass to a name like this
+	}
+	require.Equal(t, want, got, "%s", text)
+	require.Equal(t, text, again.Blocks[0].String())
+}
+
+// hostile are the beginnings and middles of texts that cost the most, as far as
+// anybody has thought of.
+var hostile = []struct{ name, head, unit, tail string }{
+	{"directives", "", "a b;", ""},
+	{"servers", "upstream u {", "server a;", "}"},
+	{"braces", "", "a{", ""},
+	{"locations", "server {", "location a {", ""},
+	{"passes in depth", "upstream u { server a; } server {", "location a { proxy_pass http://u; ", ""},
+	{"passes", "upstream u { server a; } server {", "location a { proxy_pass http://u; proxy_read_timeout 1; }", "}"},
+	{"blocks", "", "upstream u { server a; }", ""},
+	{"names", "server { location / {", "proxy_pass http://u:1;", "} }"},
+	{"unknown names", "http {", "x1y2z3q;", "}"},
+	{"quotes", "upstream u { hash ", `\"`, ";"},
+	{"comments", "", "#\n", ""},
+	{"dollars", "upstream u { hash ", "$", ";"},
+	{"variables", "upstream u { hash \"", "$host", "\"; server a; }"},
+	{"parameters", "upstream u { server a ", "weight=1 ", "; }"},
+	{"lua", "upstream u { balancer_by_lua_block {", "[=[ -- ]] ", ""},
+	{"lua brackets", "upstream u { balancer_by_lua_block {", "[====", ""},
+	{"maps", "map $a $b {", `"~(?<x" y;`, "}"},
+	{"bytes", "upstream u { server ", "\xff", "; }"},
+}
+
+func hostileText(i int) string {
+	h := hostile[i]
+	return h.head + strings.Repeat(h.unit, (100<<10)/len(h.unit)) + h.tail
+}
+
+// BenchmarkParseConfig reads 100 KB of each.
+func BenchmarkParseConfig(b *testing.B) {
+	opts := &balancer.ParseOptions{Lenient: true, AllowChoice: true}
+	for i, h := range hostile {
+		text := hostileText(i)
+		b.Run(strings.ReplaceAll(h.name, " ", "_"), func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				_, _ = balancer.ParseConfig(text, opts)
+			}
+		})
+	}
+}

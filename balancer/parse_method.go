@@ -1,0 +1,154 @@
+package balancer
+
+import (
+	"strings"
+
+	"github.com/trunklb/trunk/hash"
+	"github.com/trunklb/trunk/internal/nginxconf"
+	"github.com/trunklb/trunk/iphash"
+	"github.com/trunklb/trunk/leastconn"
+	"github.com/trunklb/trunk/leasttime"
+	"github.com/trunklb/trunk/peer"
+	"github.com/trunklb/trunk/random"
+)
+
+const (
+	// CodeMethodRedefined is nginx's warning: of two methods the last counts.
+	CodeMethodRedefined Code = "method-redefined"
+	// CodeStickyLost: a sticky above the method's line has no effect.
+	CodeStickyLost Code = "sticky-lost"
+)
+
+// choose sets the method, as every method's directive begins.
+func (p *parser) choose(d *nginxconf.Directive, m peer.Method, backup bool) {
+	b := p.block
+	if b.chosen {
+		p.warn(d, CodeMethodRedefined, d.Name(), "load balancing method redefined", "the last one counts: leave the others out")
+	}
+	if b.sticky != nil && b.Config.Sticky != nil {
+		p.warn(d, CodeStickyLost, d.Name(), "the sticky above the method's line is lost",
+			"as in nginx; write sticky below "+d.Name())
+		b.StickyLost, b.Config.Sticky = b.sticky, nil
+	}
+	b.chosen, b.noBackup = true, !backup
+	b.Config.Method = m
+}
+
+func (p *parser) hash(d *nginxconf.Directive) *ParseError {
+	m := hash.Method{Key: d.Words[1]}
+	if err := p.use(d, m.Key); err != nil {
+		return err
+	}
+	p.choose(d, m, false)
+	if len(d.Words) == 3 {
+		if cstr(d.Words[2]) != "consistent" {
+			return p.invalidParameter(d, d.Words[2])
+		}
+		m.Consistent = true
+		p.block.Config.Method = m
+	}
+	return nil
+}
+
+func (p *parser) ipHash(d *nginxconf.Directive) *ParseError {
+	p.choose(d, iphash.New(), false)
+	return nil
+}
+
+func (p *parser) leastConn(d *nginxconf.Directive) *ParseError {
+	p.choose(d, leastconn.New(), true)
+	return nil
+}
+
+// The modes by nginx's names, which it compares without case.
+var (
+	httpModes = map[string]leasttime.Mode{
+		"header": leasttime.Header, "last_byte": leasttime.LastByte,
+	}
+	streamModes = map[string]leasttime.Mode{
+		"connect": leasttime.Connect, "first_byte": leasttime.FirstByte, "last_byte": leasttime.LastByte,
+	}
+)
+
+func (p *parser) leastTime(d *nginxconf.Directive) *ParseError {
+	modes, names := httpModes, "header or last_byte"
+	if p.section.stream {
+		modes, names = streamModes, "connect, first_byte or last_byte"
+	}
+	mode, ok := modes[lower(d.Words[1])]
+	m := leasttime.Method{Mode: mode}
+	p.choose(d, m, true)
+	if p.block.leastTime {
+		return p.duplicate(d)
+	}
+	p.block.leastTime = true
+	if !ok {
+		return p.refuse(d, d.Words[1], `invalid value "`+d.Words[1]+`"`, "write "+names)
+	}
+	if len(d.Words) == 3 {
+		if cstr(d.Words[2]) != "inflight" {
+			return p.invalidParameter(d, d.Words[2])
+		}
+		m.Inflight = true
+		p.block.Config.Method = m
+	}
+	return nil
+}
+
+func (p *parser) random(d *nginxconf.Directive) *ParseError {
+	p.choose(d, random.Method{Two: p.block.two}, false)
+	if len(d.Words) == 1 {
+		return nil
+	}
+	if cstr(d.Words[1]) != "two" {
+		return p.invalidParameter(d, d.Words[1])
+	}
+	p.block.two = true
+	p.block.Config.Method = random.NewTwo()
+	if len(d.Words) == 3 && cstr(d.Words[2]) != "least_conn" {
+		err := p.invalidParameter(d, d.Words[2])
+		if strings.HasPrefix(d.Words[2], "least_time") {
+			return p.foreign(d, d.Words, foreignThing{ClassChoice,
+				"of the two, the one with the lower times is meant; without it the one with fewer connections is taken; least_time header looks at all peers"}, err)
+		}
+		return err
+	}
+	return nil
+}
+
+func (p *parser) invalidParameter(d *nginxconf.Directive, word string) *ParseError {
+	return p.refuse(d, word, `invalid parameter "`+word+`"`, hintParameter(d, word))
+}
+
+// use checks the grammar of a text with variables, and remembers them for the
+// end of the section.
+func (p *parser) use(d *nginxconf.Directive, text string) *ParseError {
+	names, err := nginxconf.Variables(text)
+	if err != nil {
+		return p.refuse(d, text, err.Error(), `write $name or ${name}; nginx has no way to write a plain dollar sign`)
+	}
+	p.section.uses = append(p.section.uses, names...)
+	return nil
+}
+
+// checkVariables looks for variables that nobody makes. nginx names no line.
+func (p *parser) checkVariables() *ParseError {
+	s := p.section
+	for _, name := range s.uses {
+		if s.defined[name] || nginxconf.KnownVariable(name, s.stream) || p.hasVariable(name) {
+			continue
+		}
+		return &ParseError{Word: "$" + name, Message: `unknown "` + name + `" variable`,
+			Hint: "it is none of nginx's, and no set, map or the like makes it in this text; give a function in ParseOptions.Variables"}
+	}
+	return nil
+}
+
+func (p *parser) hasVariable(name string) bool {
+	for v := range p.opts.Variables {
+		if lower(v) == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,428 @@
+package balancer
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/trunklb/trunk/hash"
+	"github.com/trunklb/trunk/internal/nginxconf"
+	"github.com/trunklb/trunk/iphash"
+	"github.com/trunklb/trunk/leastconn"
+	"github.com/trunklb/trunk/leasttime"
+	"github.com/trunklb/trunk/peer"
+	"github.com/trunklb/trunk/random"
+	"github.com/trunklb/trunk/roundrobin"
+	"github.com/trunklb/trunk/sticky"
+)
+
+// String writes the configuration as an upstream block that nginx takes, and
+// that [ParseConfig] reads back as the same. A retry policy follows in a server
+// block, since nginx has it in the location that passes to the upstream; a method
+// that only stream knows comes in stream { }. What nginx has no words for
+// becomes a comment.
+func (c Config) String() string {
+	b := Block{Config: c}
+	if m, ok := c.Method.(leasttime.Method); ok {
+		b.Stream = m.Mode == leasttime.Connect || m.Mode == leasttime.FirstByte
+	}
+	return b.String()
+}
+
+// String writes the block as [Config.String] does, in stream { } if it is one
+// of stream.
+func (b Block) String() string {
+	p := &printer{}
+	if !b.Stream {
+		p.upstream(&b)
+		p.location(&b)
+		return p.String()
+	}
+	p.open("stream {")
+	p.upstream(&b)
+	p.location(&b)
+	p.close()
+	return p.String()
+}
+
+// A printer writes lines.
+type printer struct {
+	strings.Builder
+	indent int
+}
+
+func (p *printer) line(text string) {
+	p.WriteString(strings.Repeat("    ", p.indent))
+	p.WriteString(text)
+	p.WriteByte('\n')
+}
+
+func (p *printer) open(text string) {
+	p.line(text)
+	p.indent++
+}
+
+func (p *printer) close() {
+	p.indent--
+	p.line("}")
+}
+
+// directive writes words, the values quoted where they must be.
+func (p *printer) directive(name string, args ...string) {
+	words := []string{name}
+	for _, a := range args {
+		words = append(words, nginxconf.Quote(a))
+	}
+	p.line(strings.Join(words, " ") + ";")
+}
+
+// longestComment keeps comments in nginx's buffer.
+const longestComment = 2000
+
+// comment writes what nginx has no words for, on one line whatever it holds.
+func (p *printer) comment(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	p.line("# " + oneLine([]string{text[:min(len(text), longestComment)]}))
+}
+
+// own writes the fields of a struct that nginx has no words for, if they are
+// set.
+func (p *printer) own(what string, v any, nginx string) {
+	value := reflect.ValueOf(v)
+	if value.Kind() != reflect.Struct {
+		return
+	}
+	for i := range value.NumField() {
+		name := value.Type().Field(i).Name
+		if !value.Type().Field(i).IsExported() || value.Field(i).IsZero() || strings.Contains(" "+nginx+" ", " "+name+" ") {
+			continue
+		}
+		p.comment("%s%s is trunk's own: %s", what, name, ownValue(value.Field(i)))
+	}
+}
+
+// ownValue shows a value that is plain, and says of others that they are set.
+func ownValue(v reflect.Value) string {
+	switch v.Kind() {
+	case reflect.Func, reflect.Map, reflect.Pointer, reflect.Interface, reflect.Chan, reflect.Slice:
+		return "set"
+	}
+	return fmt.Sprintf("%+v", v.Interface())
+}
+
+func (p *printer) upstream(b *Block) {
+	c := &b.Config
+	p.open("upstream " + nginxconf.Quote(c.Name) + " {")
+	p.own("", *c, "Name Servers Method Sticky Retry Keepalive")
+	p.run(c)
+	// hash, ip_hash and random take backups only whose lines stand above.
+	late := refusesBackup(c.Method) && hasBackup(c.Servers)
+	if !late {
+		p.method(c.Method)
+		p.sticky(c)
+	}
+	switch {
+	case c.Keepalive == NoKeepalive:
+		p.directive("keepalive", "0")
+	case c.Keepalive > 0:
+		p.directive("keepalive", strconv.Itoa(c.Keepalive))
+	}
+	for i := range c.Servers {
+		p.server(&c.Servers[i], b.Stream)
+	}
+	if late {
+		p.method(c.Method)
+		p.sticky(c)
+	}
+	p.close()
+}
+
+// run writes what nginx needs to look names up while it runs.
+func (p *printer) run(c *Config) {
+	for i := range c.Servers {
+		if c.Servers[i].Resolve {
+			p.directive("zone", "upstream_"+c.Name, "256k")
+			p.comment("nginx asks this name server; trunk asks Config.Resolver")
+			p.directive("resolver", "127.0.0.1")
+			return
+		}
+	}
+}
+
+func refusesBackup(m peer.Method) bool {
+	switch m.(type) {
+	case hash.Method, iphash.Method, random.Method:
+		return true
+	}
+	return false
+}
+
+func hasBackup(servers []Server) bool {
+	for i := range servers {
+		if servers[i].Backup {
+			return true
+		}
+	}
+	return false
+}
+
+var modeNames = map[leasttime.Mode]string{
+	leasttime.Header: "header", leasttime.LastByte: "last_byte",
+	leasttime.Connect: "connect", leasttime.FirstByte: "first_byte",
+}
+
+func (p *printer) method(m peer.Method) {
+	if m == nil {
+		return
+	}
+	switch m := m.(type) {
+	case roundrobin.Method:
+	case leastconn.Method:
+		p.directive("least_conn")
+	case leasttime.Method:
+		args := []string{modeNames[m.Mode]}
+		if m.Inflight {
+			args = append(args, "inflight")
+		}
+		p.directive("least_time", args...)
+	case hash.Method:
+		args := []string{m.Key}
+		if m.Consistent {
+			args = append(args, "consistent")
+		}
+		p.directive("hash", args...)
+	case iphash.Method:
+		p.directive("ip_hash")
+	case random.Method:
+		var args []string
+		if m.Two {
+			args = []string{"two"}
+		}
+		p.directive("random", args...)
+	default:
+		p.comment("the method is trunk's own: %T", m)
+		return
+	}
+	p.own("the method's ", m, "Key Consistent Mode Inflight Two")
+}
+
+func (p *printer) sticky(c *Config) {
+	if c.Sticky == nil {
+		return
+	}
+	switch s := c.Sticky.(type) {
+	case sticky.Cookie:
+		p.directive("sticky", append([]string{"cookie", s.Name}, cookieArgs(&s)...)...)
+		p.own("the cookie's ", s, "Name Expires Domain Path SameSite HTTPOnly Secure")
+	case sticky.Route:
+		p.directive("sticky", append([]string{"route"}, s.Variables...)...)
+		p.own("the route's ", s, "Variables")
+	case sticky.Learn:
+		p.directive("sticky", append([]string{"learn"}, learnArgs(c.Name, &s)...)...)
+		p.own("learn's ", s, "Create Lookup Zone ZoneSize Timeout Header")
+	default:
+		p.comment("sticky is trunk's own: %T", s)
+	}
+}
+
+func cookieArgs(s *sticky.Cookie) (args []string) {
+	switch {
+	case s.Expires == sticky.MaxExpires:
+		args = append(args, "expires=max")
+	case s.Expires == sticky.ExpiresAtOnce:
+		args = append(args, "expires=0")
+	case s.Expires > 0:
+		args = append(args, "expires="+seconds(s.Expires))
+	}
+	for _, a := range []struct{ name, value string }{{"domain", s.Domain}, {"path", s.Path}, {"samesite", s.SameSite}} {
+		if a.value != "" {
+			args = append(args, a.name+"="+a.value)
+		}
+	}
+	if s.HTTPOnly {
+		args = append(args, "httponly")
+	}
+	if s.Secure {
+		args = append(args, "secure")
+	}
+	return args
+}
+
+func learnArgs(upstream string, s *sticky.Learn) (args []string) {
+	for _, v := range s.Create {
+		args = append(args, "create="+v)
+	}
+	for _, v := range s.Lookup {
+		args = append(args, "lookup="+v)
+	}
+	zone, size := s.Zone, s.ZoneSize
+	if zone == "" {
+		zone = "sticky_" + upstream
+	}
+	if size < leastZone {
+		size = 1 << 20
+	}
+	args = append(args, "zone="+zone+":"+strconv.FormatInt(size, 10))
+	if s.Timeout > 0 {
+		args = append(args, "timeout="+millisText(s.Timeout))
+	}
+	if s.Header {
+		args = append(args, "header")
+	}
+	return args
+}
+
+func (p *printer) server(s *Server, stream bool) {
+	name := s.Name
+	if a, refusal := nginxconf.ParseAddr(name, 80); name == "" || refusal != "" || a.String() != s.Addr {
+		if name != "" && name != s.Addr {
+			p.comment("of the name %s", name)
+		}
+		name = s.Addr
+	}
+	args := []string{name}
+	add := func(name string, n int) { args = append(args, name+"="+strconv.Itoa(n)) }
+	if s.Weight != 0 {
+		add("weight", s.Weight)
+	}
+	if s.MaxConns != 0 {
+		add("max_conns", s.MaxConns)
+	}
+	switch {
+	case s.MaxFails == NoMaxFails:
+		add("max_fails", 0)
+	case s.MaxFails != 0:
+		add("max_fails", s.MaxFails)
+	}
+	switch {
+	case s.FailTimeout == NoFailTimeout:
+		args = append(args, "fail_timeout=0")
+	case s.FailTimeout > 0:
+		if s.FailTimeout%time.Second != 0 && s.FailTimeout != math.MaxInt64 {
+			p.comment("fail_timeout=%v is finer than nginx's second", s.FailTimeout)
+		}
+		args = append(args, "fail_timeout="+seconds(max(s.FailTimeout, time.Second)))
+	}
+	args = append(args, serverFlags(s, stream)...)
+	p.own("the next server's ", *s, "Addr Name Weight MaxConns MaxFails FailTimeout Backup Down Drain Route Resolve Service")
+	p.directive("server", args...)
+}
+
+func serverFlags(s *Server, stream bool) (args []string) {
+	if s.Route != "" && !stream {
+		args = append(args, "route="+s.Route)
+	}
+	if s.Backup {
+		args = append(args, "backup")
+	}
+	switch {
+	case s.Down || s.Drain && stream:
+		args = append(args, "down") // of down and drain nginx keeps one, and a peer that is both gets nothing
+	case s.Drain:
+		args = append(args, "drain")
+	}
+	if s.Resolve {
+		args = append(args, "resolve")
+	}
+	if s.Service != "" {
+		args = append(args, "service="+s.Service)
+	}
+	return args
+}
+
+// seconds writes a time in nginx's whole seconds; the longest time there is
+// comes back as itself.
+func seconds(d time.Duration) string {
+	if d == math.MaxInt64 {
+		return strconv.FormatInt(math.MaxInt64/int64(time.Second)+1, 10) + "s"
+	}
+	return strconv.FormatInt(int64(d/time.Second), 10) + "s"
+}
+
+// millisText writes a time in milliseconds, or in seconds where they are whole.
+func millisText(d time.Duration) string {
+	if d%time.Second == 0 {
+		return seconds(d)
+	}
+	return strconv.FormatInt(max(d.Milliseconds(), 1), 10) + "ms"
+}
+
+// hostName is a name that proxy_pass takes without doubt.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+
+// location writes the retry policy, in the place that nginx has for it.
+func (p *printer) location(b *Block) {
+	if reflect.ValueOf(b.Config.Retry).IsZero() {
+		return
+	}
+	r := &b.Config.Retry
+	comment := func() {
+		p.own("Retry.", *r, "On Tries Timeout ConnectTimeout SendTimeout ReadTimeout")
+	}
+	lines := retryLines(r, b.Stream)
+	if len(lines) == 0 || !hostName.MatchString(b.Config.Name) {
+		for _, l := range lines {
+			p.comment("%s", strings.Join(l, " "))
+		}
+		comment()
+		return
+	}
+	p.open("server {")
+	if b.Stream {
+		p.directive("listen", "12345")
+		p.directive("proxy_pass", b.Config.Name)
+	} else {
+		p.open("location / {")
+		p.directive("proxy_pass", "http://"+b.Config.Name)
+	}
+	comment()
+	for _, l := range lines {
+		p.directive(l[0], l[1:]...)
+	}
+	if !b.Stream {
+		p.close()
+	}
+	p.close()
+}
+
+// retryLines are the directives of a retry policy, as far as nginx has them.
+func retryLines(r *Retry, stream bool) (lines [][]string) {
+	if on := r.On & (KindOff<<1 - 1); on != 0 {
+		line := []string{"proxy_next_upstream"}
+		switch {
+		case stream && on == KindOff:
+			line = append(line, "off")
+		case stream:
+			line = append(line, "on")
+		default:
+			line = append(line, strings.Fields(on.String())...)
+		}
+		lines = append(lines, line)
+	}
+	if r.Tries > 0 {
+		lines = append(lines, []string{"proxy_next_upstream_tries", strconv.Itoa(r.Tries)})
+	}
+	times := []struct {
+		name string
+		d    time.Duration
+	}{
+		{"proxy_next_upstream_timeout", r.Timeout},
+		{"proxy_connect_timeout", r.ConnectTimeout},
+		{"proxy_send_timeout", r.SendTimeout},
+		{"proxy_read_timeout", r.ReadTimeout},
+	}
+	if stream {
+		times = append(times[:2], times[2])
+		times[2].name, times[2].d = "proxy_timeout", r.ReadTimeout
+	}
+	for _, t := range times {
+		if t.d > 0 {
+			lines = append(lines, []string{t.name, millisText(t.d)})
+		}
+	}
+	return lines
+}

@@ -1,0 +1,57 @@
+package balancer
+
+import "time"
+
+const (
+	defaultTimeout  = 60 * time.Second
+	idlePerPeer     = 32 // nginx keeps as many per block
+	defaultDeadline = 5 * time.Second
+	// defaultIdle is nginx's keepalive_timeout.
+	defaultIdle = 60 * time.Second
+)
+
+// normalized returns r with the defaults filled in, but for the timeouts that the
+// transport may set. The error is a *ConfigError.
+func (r Retry) normalized() (Retry, error) {
+	refuse := func(field string, value any, reason string) (Retry, error) {
+		return Retry{}, &ConfigError{Server: -1, Field: "Retry." + field, Value: value, Reason: reason}
+	}
+	if r.On&^allKinds != 0 {
+		return refuse("On", uint16(r.On), "holds bits that are no kind")
+	}
+	if r.Counts&^allKinds != 0 {
+		return refuse("Counts", uint16(r.Counts), "holds bits that are no kind")
+	}
+	for _, t := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"Timeout", r.Timeout}, {"ConnectTimeout", r.ConnectTimeout}, {"SendTimeout", r.SendTimeout}, {"ReadTimeout", r.ReadTimeout},
+	} {
+		if t.value < 0 {
+			return refuse(t.name, t.value, "must be at least 0; 0 means the default")
+		}
+	}
+	switch {
+	case r.Tries < 0:
+		return refuse("Tries", r.Tries, "must be at least 0; 0 means all peers")
+	case r.BufferBody < 0:
+		return refuse("BufferBody", r.BufferBody, "must be at least 0")
+	case r.DeadlineCounts < NeverCounts:
+		return refuse("DeadlineCounts", r.DeadlineCounts, "must be at least 0, or NeverCounts")
+	case !(r.Budget.Share >= 0):
+		return refuse("Budget.Share", r.Budget.Share, "must be at least 0")
+	case !(r.Budget.PerSecond >= 0):
+		return refuse("Budget.PerSecond", r.Budget.PerSecond, "must be at least 0")
+	}
+	if r.On == 0 {
+		r.On = defaultOn
+	}
+	if r.On&KindOff != 0 {
+		r.On = KindOff
+	}
+	if r.DeadlineCounts == 0 {
+		r.DeadlineCounts = defaultDeadline
+	}
+	return r, nil
+}

@@ -1,0 +1,241 @@
+package balancer
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// RoundTripper returns a transport that sends requests whose URL names the
+// upstream to its peers, and passes others to base (see Config.OnlyUpstream).
+// Call it once and keep it: it owns the connections. Goroutines may share it.
+//
+// base nil, or an *http.Transport: each peer has an http.Transport of its own, a
+// clone of base that dials the peer, a TCP or unix address, whatever the URL
+// says. URL and Host stay the logical ones, so that TLS asks for and verifies the
+// logical name, and cookies and redirects see nothing else. The clone has no
+// Proxy, Dial or DialTLS; a DialContext (or Dial) of base is used to dial. It
+// speaks HTTP/2 where base would have. Its connect, TLS and header timeouts are
+// those of Config.Retry, else base's own, else 60 s. A base with DialTLSContext
+// is refused, for it would pass the peer by: requests fail with a *BaseError.
+//
+// Any other base is wrapped: it gets a copy of the request with the peer's
+// address as the host of the URL. So it cannot reach peers on unix sockets, nor
+// any peer by https, whose certificate would have to be the address's own:
+// such requests are refused with a *BaseError. Its timeouts are its own; one for
+// the response header is added if Retry.ReadTimeout is set. Whether it has
+// connected is known only by an error of type *net.OpError whose Op is "dial".
+//
+// The context's deadline and cancel are the caller's and hold for all tries
+// together. Errors are of type *Error, except where the request itself is
+// wrong: that is the error of base, and no peer is blamed.
+func (u *Upstream) RoundTripper(base http.RoundTripper) http.RoundTripper {
+	t := &transport{up: u, other: base}
+	own, isOwn := base.(*http.Transport)
+	switch {
+	case base == nil || isOwn && own == nil:
+		t.other, t.tmpl = http.DefaultTransport, &http.Transport{ExpectContinueTimeout: time.Second}
+	case isOwn && own.DialTLSContext != nil:
+		t.err = &BaseError{"its DialTLSContext would dial the logical name, not the peer"}
+		return t
+	default:
+		t.tmpl = own
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	t.index = len(u.bases)
+	u.bases = append(u.bases, t)
+	for _, e := range u.ends {
+		r := t.newRoute(e)
+		if no, ok := r.(unreachable); ok {
+			t.err = no.err
+		}
+		e.addRoute(r)
+	}
+	return t
+}
+
+// transport is an Upstream over one base.
+type transport struct {
+	up    *Upstream
+	index int               // in up.bases
+	other http.RoundTripper // for other hosts: the base
+	tmpl  *http.Transport   // of the peers' transports; nil: base is wrapped
+	err   error             // why base was refused
+}
+
+// route is the way to one peer.
+type route interface {
+	// send sends x's request to the peer, once. The reply is for the answer's body.
+	send(x *exchange) (*http.Response, *reply, error)
+	// closeIdle closes the connections that no request uses.
+	closeIdle()
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL == nil || !t.up.named(r.URL) {
+		if t.up.onlyUpstream && r.URL != nil {
+			closeBody(r)
+			return nil, ErrOtherHost
+		}
+		return t.other.RoundTrip(r)
+	}
+	if t.err != nil {
+		closeBody(r)
+		return nil, t.err
+	}
+	if t.tmpl == nil && isHTTPS(r) {
+		closeBody(r)
+		return nil, &BaseError{"it is no *http.Transport, and https to a peer would verify the peer's address"}
+	}
+	if t.up.closed.Load() {
+		closeBody(r)
+		return nil, &Error{Upstream: t.up.name, Cause: ErrClosed}
+	}
+	x := t.up.pool.Get().(*exchange)
+	return x.run(t, r)
+}
+
+// CloseIdleConnections closes the connections that no request uses, base's too.
+// http.Client.CloseIdleConnections calls it.
+func (t *transport) CloseIdleConnections() {
+	t.up.CloseIdleConnections()
+	if c, ok := t.other.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+func isHTTPS(r *http.Request) bool {
+	return r.URL.Scheme != "http" && strings.EqualFold(r.URL.Scheme, "https")
+}
+
+func closeBody(r *http.Request) {
+	if r.Body != nil {
+		r.Body.Close()
+	}
+}
+
+// newRoute makes the way to a peer.
+func (t *transport) newRoute(e *endpoint) route {
+	if t.tmpl == nil {
+		network, addr := network(e.server.Addr)
+		if network == "unix" {
+			return unreachable{&BaseError{"it is no *http.Transport, and cannot reach " + e.server.Addr}}
+		}
+		return &rewriter{base: t.other, addr: addr, timeout: t.up.retry.ReadTimeout}
+	}
+	return &ownTransport{t.up.cloneFor(e, t.tmpl)}
+}
+
+// unreachable is the way to a peer that the base cannot reach.
+type unreachable struct{ err error }
+
+func (u unreachable) send(*exchange) (*http.Response, *reply, error) {
+	return nil, nil, &dialError{u.err}
+}
+
+func (unreachable) closeIdle() {}
+
+// cloneFor makes the http.Transport of one peer after the user's.
+func (u *Upstream) cloneFor(end *endpoint, tmpl *http.Transport) *http.Transport {
+	t := tmpl.Clone()
+	// Clone has decided whether the original speaks HTTP/2, by registering it
+	// there; a clone that has a DialContext would decide otherwise.
+	h2 := tmpl.TLSNextProto["h2"] != nil
+	t.ForceAttemptHTTP2 = t.ForceAttemptHTTP2 || h2
+	if t.TLSNextProto["h2"] != nil {
+		// An HTTP/2 of the user's own brings a pool of connections by logical
+		// name along, in which those of all peers would mix.
+		t.TLSNextProto = nil
+	}
+	dial := tmpl.DialContext
+	if dial == nil {
+		dial = plainDial(tmpl.Dial)
+	}
+	t.Proxy, t.Dial, t.DialTLS = nil, nil, nil
+
+	connect := cmpDuration(u.retry.ConnectTimeout, defaultTimeout)
+	t.DialContext = (&dialer{end: end, dial: dial, connect: connect, send: cmpDuration(u.retry.SendTimeout, defaultTimeout)}).DialContext
+	t.TLSHandshakeTimeout = cmpDuration(u.retry.ConnectTimeout, t.TLSHandshakeTimeout, defaultTimeout)
+	t.ResponseHeaderTimeout = cmpDuration(u.retry.ReadTimeout, t.ResponseHeaderTimeout, defaultTimeout)
+	t.IdleConnTimeout = cmpDuration(t.IdleConnTimeout, defaultIdle)
+	switch {
+	case u.keepalive == NoKeepalive:
+		t.MaxIdleConnsPerHost = -1
+	case u.keepalive > 0:
+		t.MaxIdleConnsPerHost = u.keepalive
+	case t.MaxIdleConnsPerHost == 0:
+		t.MaxIdleConnsPerHost = idlePerPeer
+	}
+	if t.MaxIdleConns > 0 && u.keepalive > 0 {
+		t.MaxIdleConns = max(t.MaxIdleConns, u.keepalive)
+	}
+	return t
+}
+
+// cmpDuration returns the first that is set.
+func cmpDuration(ds ...time.Duration) time.Duration {
+	for _, d := range ds {
+		if d != 0 {
+			return d
+		}
+	}
+	return 0
+}
+
+// Join returns one transport for several upstreams: a request goes to the one
+// that its URL names, or to base. No two may have the same name, and base must
+// be one that RoundTripper takes; else the error is a *ConfigError or a *BaseError.
+func Join(base http.RoundTripper, ups ...*Upstream) (http.RoundTripper, error) {
+	j := &joined{}
+	for i, u := range ups {
+		for _, t := range j.transports {
+			if strings.EqualFold(t.up.name, u.name) {
+				return nil, &ConfigError{Server: -1, Field: "Name", Value: u.name, Reason: "is the name of another upstream"}
+			}
+		}
+		t := u.RoundTripper(base).(*transport)
+		if t.err != nil {
+			return nil, t.err
+		}
+		j.transports = append(j.transports, t)
+		if i == 0 {
+			j.other = t.other
+		}
+	}
+	if len(ups) == 0 {
+		return nil, errors.New("trunk: Join needs an upstream")
+	}
+	return j, nil
+}
+
+// joined are several upstreams over one base.
+type joined struct {
+	transports []*transport
+	other      http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (j *joined) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL != nil {
+		for _, t := range j.transports {
+			if t.up.named(r.URL) {
+				return t.RoundTrip(r)
+			}
+		}
+		if j.transports[0].up.onlyUpstream {
+			closeBody(r)
+			return nil, ErrOtherHost
+		}
+	}
+	return j.other.RoundTrip(r)
+}
+
+// CloseIdleConnections closes the connections that no request uses.
+func (j *joined) CloseIdleConnections() {
+	for _, t := range j.transports {
+		t.CloseIdleConnections()
+	}
+}

@@ -74,7 +74,7 @@ func RandomServers(choose Choose, l Limits) []peer.Server {
 	}
 	n := choose("peers", 1, most)
 	weights := oneOf(choose, "weights", 1, 3, 10, 1000, math.MaxInt32)
-	unhappy := oneOf(choose, "unhappy", 0, 4, 8) // one server in so many is down, draining or a backup
+	unhappy := oneOf(choose, "unhappy", 0, 4, 8, 2) // one server in so many is down, draining or a backup
 	servers := make([]peer.Server, n)
 	for i := range servers {
 		s := &servers[i]

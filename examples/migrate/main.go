@@ -1,0 +1,169 @@
+// Migrate reads an nginx configuration and says what becomes of its upstreams:
+// what each one is in trunk, what works but hardly as intended, and what is
+// passed over, with what to do about it.
+//
+//	go run ./examples/migrate [file]
+//
+// Without a file it reads a sample. Files that the configuration includes are
+// looked for where nginx looks: beside it, or under their absolute path.
+package main
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/trunklb/trunk/balancer"
+)
+
+//go:embed sample.conf
+var sample string
+
+func main() {
+	name, text, include := "the sample", sample, includeFunc(nil)
+	if len(os.Args) > 1 {
+		name = os.Args[1]
+		b, err := os.ReadFile(name)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		text, include = string(b), filesBeside(os.Stdout, name)
+	}
+	if !migrate(os.Stdout, name, text, include) {
+		os.Exit(1)
+	}
+}
+
+type includeFunc = func(string) ([]balancer.IncludeFile, error)
+
+// filesBeside finds included files on this machine. One that cannot be read is
+// left out and told: it belongs to the machine that the configuration comes from.
+func filesBeside(w io.Writer, name string) includeFunc {
+	dir, err := filepath.Abs(filepath.Dir(name))
+	if err != nil {
+		return nil
+	}
+	read := balancer.IncludeFS(os.DirFS("/"), strings.TrimPrefix(filepath.ToSlash(dir), "/"))
+	told := map[string]bool{}
+	return func(pattern string) ([]balancer.IncludeFile, error) {
+		files, err := read(pattern)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+			if !told[pattern] {
+				fmt.Fprintf(w, "  The included file %s cannot be read here, and is left out.\n", pattern)
+			}
+			told[pattern] = true
+			return nil, nil
+		}
+		return files, err
+	}
+}
+
+// migrate writes the report. It reads strictly first, as nginx would; if that
+// refuses something, once more with all that can be let through.
+func migrate(w io.Writer, name, text string, include includeFunc) bool {
+	fmt.Fprintf(w, "Reading %s as nginx would.\n", name)
+	parsed, err := balancer.ParseConfig(text, &balancer.ParseOptions{Include: include})
+	if err != nil {
+		fmt.Fprintf(w, "  nginx without further modules would refuse it:\n  %s\n", plain(err))
+		fmt.Fprintln(w, "Reading it once more, with what other modules add converted or passed over.")
+		parsed, err = balancer.ParseConfig(text, &balancer.ParseOptions{Include: include,
+			Lenient: true, AllowChoice: true, Convert: true})
+	}
+	if err != nil {
+		fmt.Fprintf(w, "  It cannot be read:\n  %s\n", plain(err))
+		return false
+	}
+	fmt.Fprintf(w, "%s.\n", count(len(parsed.Blocks), "upstream"))
+	for i := range parsed.Blocks {
+		report(w, &parsed.Blocks[i])
+	}
+	outside(w, parsed)
+	return true
+}
+
+// report says what became of one block.
+func report(w io.Writer, b *balancer.Block) {
+	where := fmt.Sprintf("line %d", b.Line)
+	if b.File != "" {
+		where = fmt.Sprintf("%s, line %d", b.File, b.Line)
+	}
+	fmt.Fprintf(w, "\n=== %s (%s)\n\n", b.Config.Name, where)
+	for line := range strings.Lines(b.String()) {
+		fmt.Fprint(w, "    "+line)
+	}
+	section(w, "Look at", len(b.Warnings), func(i int) (string, string, string) {
+		v := b.Warnings[i]
+		return at(v.File, v.Line), v.Message, v.Hint
+	})
+	section(w, "Converted or passed over", len(b.PassedOver), func(i int) (string, string, string) {
+		o := b.PassedOver[i]
+		return at(o.File, o.Line), strings.Join(strings.Fields(strings.Join(o.Words, " ")), " "), o.Instead
+	})
+	if b.Stream {
+		fmt.Fprintln(w, "\n  It stands in stream { }: use Start, or DialContext.")
+	}
+}
+
+// outside lists what was passed over outside the upstream blocks.
+func outside(w io.Writer, parsed *balancer.Parsed) {
+	var list []balancer.PassedOver
+	for _, o := range parsed.PassedOver {
+		if o.Class == balancer.ClassOutside {
+			list = append(list, o)
+		}
+	}
+	section(w, "Outside the upstreams, passed over", len(list), func(i int) (string, string, string) {
+		return at(list[i].File, list[i].Line), strings.Join(list[i].Words, " "), list[i].Instead
+	})
+}
+
+// section writes a heading and its items, each with what to do on a line of its own.
+func section(w io.Writer, heading string, n int, item func(int) (where, what, remedy string)) {
+	if n == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n  %s:\n", heading)
+	for i := range n {
+		where, what, remedy := item(i)
+		fmt.Fprintf(w, "  - %s%s\n", where, what)
+		if remedy != "" {
+			fmt.Fprintf(w, "    -> %s\n", remedy)
+		}
+	}
+}
+
+func at(file string, line int) string {
+	switch {
+	case line == 0:
+		return ""
+	case file == "":
+		return fmt.Sprintf("line %d: ", line)
+	}
+	return fmt.Sprintf("%s:%d: ", file, line)
+}
+
+// plain is an error with its hint on a line of its own.
+func plain(err error) string {
+	var e *balancer.ParseError
+	if !errors.As(err, &e) {
+		return err.Error()
+	}
+	text := at(e.File, e.Line) + e.Message
+	if e.Hint != "" {
+		text += "\n  -> " + e.Hint
+	}
+	return text
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -108,6 +108,8 @@ func (m Method) check() error {
 	switch {
 	case m.Key == "":
 		return ErrNoKey
+	case m.MaxPoints < 0:
+		return &peer.ConfigError{Server: -1, Field: "hash.Method.MaxPoints", Value: m.MaxPoints, Reason: "must be at least 0; 0 means DefaultMaxPoints"}
 	case m.WholeRange && m.Consistent:
 		return refuse("WholeRange", "is not for Consistent, whose ring honours weights")
 	case m.ByAddress && !m.Consistent:

@@ -1,7 +1,6 @@
 package hash
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -64,7 +63,8 @@ func newRing(set *peer.Set, of text, maxPoints int) (*ring, error) {
 	if n > int64(maxPoints) {
 		return nil, &RingSizeError{Points: n, MaxPoints: int64(maxPoints)}
 	}
-	r := &ring{points: make([]point, 0, n)}
+	r := &ring{}
+	points := make(points, 0, n)
 	number := map[string]int{}
 	var weights []int // by server: how much of it is on the ring
 	for i := range set.Len(peer.Primary) {
@@ -77,13 +77,11 @@ func newRing(set *peer.Set, of text, maxPoints int) (*ring, error) {
 			r.names, weights = append(r.names, name), append(weights, 0)
 		}
 		if srv.Weight > weights[n] {
-			r.add(uint32(n), name, weights[n]*pointsPerWeight, srv.Weight*pointsPerWeight)
+			points.add(uint32(n), name, weights[n]*pointsPerWeight, srv.Weight*pointsPerWeight)
 			weights[n] = srv.Weight
 		}
 	}
-	// Of equal hashes the one that was added first stays.
-	slices.SortStableFunc(r.points, func(a, b point) int { return cmp.Compare(a.hash, b.hash) })
-	r.points = slices.CompactFunc(r.points, func(a, b point) bool { return a.hash == b.hash })
+	r.points = points.sorted()
 	return r, nil
 }
 
@@ -105,9 +103,29 @@ func countPoints(set *peer.Set, of text) int64 {
 	return sum * pointsPerWeight
 }
 
-// add puts the points from the first to the last, exclusive, of a server on
-// the ring, each hashed from the one before.
-func (r *ring) add(server uint32, name string, first, last int) {
+// points are those of a ring in the order in which they are added.
+type points []point
+
+// sorted returns them in ring order. Of equal hashes the one that was added first
+// stays. They are sorted as numbers, hash and order in one, which takes a
+// fraction of the time that sorting by a function does.
+func (p points) sorted() []point {
+	keys := make([]uint64, len(p))
+	for order, at := range p {
+		keys[order] = uint64(at.hash)<<32 | uint64(order)
+	}
+	slices.Sort(keys)
+	keys = slices.CompactFunc(keys, func(a, b uint64) bool { return a>>32 == b>>32 })
+	list := make([]point, len(keys))
+	for i, key := range keys {
+		list[i] = p[uint32(key)]
+	}
+	return list
+}
+
+// add appends the points from the first to the last, exclusive, of a server,
+// each hashed from the one before.
+func (p *points) add(server uint32, name string, first, last int) {
 	host, port := split(name)
 	base := checksum(update(checksum(0, host), 0), port)
 	h := uint32(0)
@@ -118,7 +136,7 @@ func (r *ring) add(server uint32, name string, first, last int) {
 		}
 		h = crc
 		if n >= first {
-			r.points = append(r.points, point{h, server})
+			*p = append(*p, point{h, server})
 		}
 	}
 }

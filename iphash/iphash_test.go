@@ -152,11 +152,11 @@ func TestQ6(t *testing.T) {
 // there goes by the hash again, from the h reached.
 func TestBackup(t *testing.T) {
 	lb := machine.NewTrial(t, iphash.New(), "a down", "b down", "c backup", "d backup", "e backup")
-	got := ""
-	for range 6 {
-		got += lb.One(peer.OK, from("192.0.2.1"))
+	alone := machine.NewTrial(t, iphash.New(), "a down", "c backup", "d backup", "e backup")
+	for _, want := range []string{"c", "d", "e", "c", "d", "e"} {
+		require.Equal(t, want, alone.One(peer.OK, from("192.0.2.1")), "one client, but round robin")
+		require.Equal(t, want, lb.One(peer.OK, from("192.0.2.1")))
 	}
-	require.Equal(t, "cdecde", got, "one client, but round robin")
 
 	r := lb.Begin(from("192.0.2.1"))
 	tried := map[string]bool{}

@@ -35,12 +35,9 @@ func (selector) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 		if !g.Eligible(i, r, now) {
 			continue
 		}
-		switch {
-		case best < 0:
-			best = i
-		case compare(g, i, best) < 0:
+		if best < 0 || less(g, i, best) {
 			best, tied = i, false
-		case compare(g, i, best) == 0:
+		} else if !less(g, best, i) {
 			tied = true
 		}
 	}
@@ -51,15 +48,15 @@ func (selector) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 	r.Scratch.Rule = peer.TieByTrunk
 	t := g.Trunk()
 	for i := best; i < g.Len(); i++ {
-		if g.Eligible(i, r, now) && compare(g, i, best) == 0 {
+		if g.Eligible(i, r, now) && !less(g, best, i) {
 			t.Add(i)
 		}
 	}
 	return t.Settle()
 }
 
-// compare is negative if peer i has less load for its weight than peer j.
+// less reports whether peer i has less load for its weight than peer j.
 // Multiplying crosswise keeps it exact.
-func compare(g *peer.Group, i, j int) int64 {
-	return g.Conns(i)*g.Weight(j) - g.Conns(j)*g.Weight(i)
+func less(g *peer.Group, i, j int) bool {
+	return g.Conns(i)*g.Weight(j) < g.Conns(j)*g.Weight(i)
 }

@@ -28,13 +28,9 @@ func (s *cured) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 			observe(g.Times(i), now)
 		}
 		eta := s.eta(g, i, mean, now)
-		var diff int64
-		if best >= 0 {
-			diff = eta*g.Weight(best) - bestETA*g.Weight(i)
-		}
-		if best < 0 || diff < 0 {
+		if best < 0 || eta*g.Weight(best) < bestETA*g.Weight(i) {
 			best, bestETA, tied = i, eta, false
-		} else if diff == 0 {
+		} else if eta*g.Weight(best) == bestETA*g.Weight(i) {
 			tied = true
 		}
 	}

@@ -68,10 +68,12 @@ type Method struct {
 // New returns least_time with a mode, without inflight.
 func New(mode Mode) Method { return Method{Mode: mode} }
 
-// Build implements peer.Method. The error names an unknown mode.
+// Build implements peer.Method. The error is a *peer.ConfigError that names an
+// unknown mode.
 func (m Method) Build(*peer.Set) (peer.Selector, error) {
 	if int(m.Mode) >= len(modeNames) {
-		return nil, fmt.Errorf("trunk: least_time: Mode is %d: must be Header, LastByte, Connect or FirstByte", m.Mode)
+		return nil, &peer.ConfigError{Server: -1, Field: "leasttime.Method.Mode", Value: uint8(m.Mode),
+			Reason: "must be Header, LastByte, Connect or FirstByte"}
 	}
 	if m.TrueTies || m.FullDecay || m.FairStart {
 		return &cured{selector{m}}, nil
@@ -110,13 +112,9 @@ func (s *selector) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 			observe(g.Times(i), now)
 		}
 		eta := s.eta(g, i, now)
-		var diff int64
-		if best >= 0 {
-			diff = eta*g.Weight(best) - bestETA*g.Weight(i)
-		}
-		if best < 0 || diff < 0 {
+		if best < 0 || eta*g.Weight(best) < bestETA*g.Weight(i) {
 			best, bestETA, tied = i, eta, false
-		} else if diff == 0 {
+		} else if eta*g.Weight(best) == bestETA*g.Weight(i) {
 			tied = true
 		}
 	}

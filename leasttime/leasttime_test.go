@@ -375,8 +375,10 @@ func TestBackup(t *testing.T) {
 // A mode that does not exist is refused.
 func TestUnknownMode(t *testing.T) {
 	_, err := peer.New(machine.Servers(t, "a"), leasttime.New(leasttime.FirstByte+1), nil)
-	require.ErrorContains(t, err, "least_time")
-	require.ErrorContains(t, err, "Mode is 4")
+	var e *peer.ConfigError
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, "leasttime.Method.Mode", e.Field)
+	require.EqualValues(t, 4, e.Value)
 }
 
 func TestModeString(t *testing.T) {

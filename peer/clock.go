@@ -35,3 +35,15 @@ func (u *Upstream) now() Now {
 	}
 	return n
 }
+
+// checkResolution returns the resolution that an option means.
+func checkResolution(d time.Duration) (time.Duration, error) {
+	switch {
+	case d == 0:
+		return time.Second, nil
+	case d < time.Millisecond || d > time.Second || time.Second%d != 0:
+		return 0, &ConfigError{Server: -1, Field: "Resolution", Value: d,
+			Reason: "must divide a second, and be at least 1 ms"}
+	}
+	return d, nil
+}

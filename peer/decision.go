@@ -41,8 +41,9 @@ type Decision struct {
 // Candidate is a peer in a Decision.
 type Candidate struct {
 	Addr    string  `json:"addr"`
-	Group   int     `json:"group"` // Primary or Backup
-	Index   int     `json:"index"` // in its group
+	Name    string  `json:"name,omitempty"` // the server's name, where it is another text
+	Group   int     `json:"group"`          // Primary or Backup
+	Index   int     `json:"index"`          // in its group
 	Verdict Verdict `json:"verdict"`
 	Weight  int64   `json:"weight"`
 	// Conns and Fails are as they were before the get, with their limits.
@@ -84,6 +85,9 @@ func (d *Decision) before(u *Upstream, r *Request, now Now) {
 				Weight: p.weight / g.unit, Conns: int64(uint32(w)), Fails: int64(failsOf(w)),
 				MaxConns: int64(c.maxConns), MaxFails: int64(c.maxFails),
 				CurrentBefore: g.currentWeight(i) / g.unit, EffectiveBefore: p.ew / g.unit}
+			if c.member.Name != k.Addr {
+				k.Name = c.member.Name
+			}
 			if k.Verdict == FailedOut {
 				k.Probe = time.Duration(p.checked+p.failTimeout+1)*u.resolution - now.Time
 			}
@@ -193,7 +197,7 @@ func (c *Candidate) write(b *strings.Builder, won bool, total int64) {
 				fmt.Fprintf(b, " -> %d", c.EffectiveAfter)
 			}
 		}
-		if c.Fails > 0 {
+		if c.Fails > 0 && c.MaxFails > 0 {
 			fmt.Fprintf(b, ", failed %d of %d", c.Fails, c.MaxFails)
 		}
 	default:

@@ -87,8 +87,8 @@ func (g *Group) Weight(i int) int64 { return g.peers[i].weight }
 // Conns returns how many requests hold peer i.
 func (g *Group) Conns(i int) int64 { return int64(g.peers[i].load.conns()) }
 
-// Idle returns for how many ticks longer than its fail timeout peer i has not
-// been checked, and its fail timeout; idle is at most 0 for a peer in use.
+// Idle returns how many ticks ago peer i was last checked, and its fail timeout
+// in ticks.
 func (g *Group) Idle(i int, now Now) (since, failTimeout int64) {
 	p := &g.peers[i]
 	return now.Tick - p.checked, p.failTimeout

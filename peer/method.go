@@ -51,3 +51,11 @@ type Events interface {
 	// Freed is called before a peer is freed.
 	Freed(g *Group, r *Request, i int, o Outcome, now Now)
 }
+
+// PickAll is the door for whole groups as a Selector: round robin
+// (docs/parity.md, sections 3 and 5). Of all eligible peers the trunk chooses, and the
+// peer that the request is bound to, if there is one, pays for its choice.
+type PickAll struct{}
+
+// Pick implements Selector.
+func (PickAll) Pick(g *Group, r *Request, now Now) int { return g.roundRobin(r, now) }

@@ -49,7 +49,8 @@ type Server struct {
 	MaxFails int
 	// FailTimeout is how long a peer stays out, and how long failures are
 	// remembered; a multiple of the clock's resolution (one second unless
-	// the resolution option says otherwise). 0: 10 s. NoFailTimeout: 0 s.
+	// the resolution option says otherwise). 0: 10 s. NoFailTimeout: 0 s. The
+	// greatest Duration is for ever, and needs to be no multiple.
 	FailTimeout time.Duration
 	// Backup puts the peer in the backup group, which is asked when no
 	// primary peer can be.

@@ -51,8 +51,9 @@ type member struct {
 // that are multiples of the resolution (0: one second). The error is a
 // *ConfigError. An Upstream makes its own; this one serves to look at what a method would build.
 func NewSet(servers []Server, resolution time.Duration) (*Set, error) {
-	if resolution == 0 {
-		resolution = time.Second
+	resolution, err := checkResolution(resolution)
+	if err != nil {
+		return nil, err
 	}
 	return newSet(servers, resolution, 1)
 }

@@ -49,7 +49,7 @@ func (u *Upstream) Update(servers []Server) error {
 		return nil
 	}
 	// Rings and ranges are made before the lock is taken.
-	var selector Selector = plain{}
+	var selector Selector = PickAll{}
 	if u.method != nil {
 		if selector, err = u.method.Build(set); err != nil {
 			return err

@@ -75,13 +75,10 @@ func New(servers []Server, m Method, o *Options) (*Upstream, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	u := &Upstream{clock: o.Clock, source: o.Source, resolution: o.Resolution}
-	switch {
-	case u.resolution == 0:
-		u.resolution = time.Second
-	case u.resolution < time.Millisecond || u.resolution > time.Second || time.Second%u.resolution != 0:
-		return nil, &ConfigError{Server: -1, Field: "Resolution", Value: o.Resolution,
-			Reason: "must divide a second, and be at least 1 ms"}
+	u := &Upstream{clock: o.Clock, source: o.Source}
+	var err error
+	if u.resolution, err = checkResolution(o.Resolution); err != nil {
+		return nil, err
 	}
 	if err := o.Policy.check(); err != nil {
 		return nil, err
@@ -116,16 +113,14 @@ func New(servers []Server, m Method, o *Options) (*Upstream, error) {
 	return u, nil
 }
 
-// plain is round robin without a method.
-type plain struct{}
-
-func (plain) Pick(g *Group, r *Request, now Now) int { return g.roundRobin(r, now) }
-
 // Begin starts a request: it has tried nothing, and is in the primary group.
-// ErrHeld if it still holds a peer.
+// ErrHeld if it still holds a peer; a *ConfigError if MaxTries is negative.
 func (u *Upstream) Begin(r *Request) error {
-	if r.held {
+	switch {
+	case r.held:
 		return ErrHeld
+	case r.MaxTries < 0:
+		return &ConfigError{Server: -1, Field: "Request.MaxTries", Value: r.MaxTries, Reason: "must be at least 0; 0 means no limit"}
 	}
 	set := u.set.Load()
 	r.up, r.set, r.group, r.payer = u, set, Primary, None
@@ -213,7 +208,7 @@ func (u *Upstream) pick(r *Request, now Now) (*Group, int) {
 		}
 		i := sel.Pick(g, r, now)
 		if i == RoundRobin {
-			sel, r.fellBack = plain{}, true
+			sel, r.fellBack = PickAll{}, true
 			i = g.roundRobin(r, now)
 		}
 		if i != None || r.group == Backup || u.groups[Backup].Len() == 0 {

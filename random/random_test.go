@@ -168,5 +168,8 @@ func TestBackup(t *testing.T) {
 	for _, m := range []peer.Method{random.New(), random.NewTwo()} {
 		lb := machine.NewTrial(t, m, "a down", "b down", "c backup", "d backup", "e backup")
 		require.Equal(t, "c d e c d e", lb.Picks(6))
+		alone := machine.NewTrial(t, m, "a down", "c backup", "d backup", "e backup")
+		require.Equal(t, "c d e c d e", alone.Picks(6))
+		require.Zero(t, alone.Drawn())
 	}
 }

@@ -13,14 +13,10 @@ type Method struct{}
 func New() Method { return Method{} }
 
 // Build implements peer.Method. It never fails.
-func (Method) Build(*peer.Set) (peer.Selector, error) { return selector{}, nil }
+func (Method) Build(*peer.Set) (peer.Selector, error) { return peer.PickAll{}, nil }
 
 // KeyText implements peer.Method: round robin needs no string.
 func (Method) KeyText() string { return "" }
 
 // String returns the method's line in an upstream block; round robin has none.
 func (Method) String() string { return "round robin" }
-
-type selector struct{}
-
-func (selector) Pick(*peer.Group, *peer.Request, peer.Now) int { return peer.RoundRobin }

@@ -59,12 +59,6 @@ var alwaysDiffers = []redispatch.Known{
 			return sc.Steps[i].Expect.LogStatus == 9
 		}),
 	},
-	{
-		What: "connections: nginx closes that of an answer which it passes over; trunk reads the rest, " +
-			"if it is short, and keeps it",
-		From:   redispatch.FirstStep(keptAfterPassedOver),
-		Fields: []redispatch.Field{redispatch.FieldConnections},
-	},
 }
 
 // defaultsDiffer is what trunk does otherwise unless NginxParity sets it back.
@@ -91,6 +85,12 @@ var defaultsDiffer = []redispatch.Known{
 		What: "kept-alive connections that were dead: http.Transport sends the request again to the same peer " +
 			"where it safely can; to nginx this is a failure of the peer, and another try",
 		From: redispatch.FirstStep(staleConnection),
+	},
+	{
+		What: "connections: nginx closes that of an answer which it passes over; trunk reads the rest, " +
+			"if it is short, and keeps it",
+		From:   redispatch.FirstStep(keptAfterPassedOver),
+		Fields: []redispatch.Field{redispatch.FieldConnections},
 	},
 }
 

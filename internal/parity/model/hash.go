@@ -127,8 +127,8 @@ func ring(peers []*peer) []Point {
 
 // splitName splits a server name into the host and the port of the ring.
 func splitName(name string) (host, port string) {
-	if path, ok := strings.CutPrefix(name, "unix:"); ok {
-		return path, ""
+	if len(name) >= 5 && strings.EqualFold(name[:5], "unix:") {
+		return name[5:], ""
 	}
 	i := strings.LastIndexByte(name, ':')
 	if i < 0 || strings.Trim(name[i+1:], "0123456789") != "" {

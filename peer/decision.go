@@ -82,7 +82,7 @@ func (d *Decision) before(u *Upstream, r *Request, now Now) {
 			p, c := &g.peers[i], &g.cold[i]
 			w := p.load.Load()
 			k := Candidate{Addr: c.member.Addr, Group: gi, Index: i, Verdict: g.verdict(i, r, now),
-				Weight: p.weight / g.unit, Conns: int64(uint32(w)), Fails: int64(failsOf(w)),
+				Weight: p.weight / g.unit, Conns: int64(p.conns(w)), Fails: int64(failsOf(w)),
 				MaxConns: int64(c.maxConns), MaxFails: int64(c.maxFails),
 				CurrentBefore: g.currentWeight(i) / g.unit, EffectiveBefore: p.ew / g.unit}
 			if c.member.Name != k.Addr {

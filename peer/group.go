@@ -38,8 +38,9 @@ type state struct {
 // cold is the rest of a peer's state.
 type cold struct {
 	accessed int64
-	penalty  int64                 // what a failure takes from ew
-	maxFails uint32                // 0: never out
+	penalty  int64  // what a failure takes from ew
+	maxFails uint32 // 0: never out
+	window   failTimes
 	maxConns uint32                // 0: no limit
 	counts   [Abandoned + 1]uint64 // frees by outcome, but for OK
 	times    Times
@@ -85,7 +86,7 @@ func (g *Group) TotalWeight() int64 { return g.weight }
 func (g *Group) Weight(i int) int64 { return g.peers[i].weight }
 
 // Conns returns how many requests hold peer i.
-func (g *Group) Conns(i int) int64 { return int64(g.peers[i].load.conns()) }
+func (g *Group) Conns(i int) int64 { return int64(g.peers[i].conns(g.peers[i].load.Load())) }
 
 // Idle returns how many ticks ago peer i was last checked, and its fail timeout
 // in ticks.
@@ -104,8 +105,13 @@ func (g *Group) Draw() uint32 { return uint32(g.up.source.Uint64() >> 33) }
 // not tried in this request, is not down or draining, not in its fail window,
 // and not full.
 func (g *Group) Eligible(i int, r *Request, now Now) bool {
-	w := g.peers[i].load.Load()
-	return (w&guarded == 0 || w&down == 0 && g.open(i, w, now)) && !r.tried.has(g.peers[i].slot)
+	p := &g.peers[i]
+	return !g.barred(i, p.load.Load(), now) && !r.tried.has(p.slot)
+}
+
+// barred is what keeps peer i from everybody.
+func (g *Group) barred(i int, w uint64, now Now) bool {
+	return w&guarded != 0 && (w&down != 0 || !g.open(i, w, now))
 }
 
 // EligibleDraining is Eligible for a request that is bound to peer i: draining does
@@ -123,7 +129,7 @@ func (g *Group) open(i int, w uint64, now Now) bool {
 }
 
 func (g *Group) full(i int, w uint64) bool {
-	return w&limited != 0 && uint32(w) >= g.cold[i].maxConns
+	return w&limited != 0 && g.peers[i].conns(w) >= g.cold[i].maxConns
 }
 
 // roundRobin picks among all eligible peers of the group: the door for whole
@@ -159,10 +165,10 @@ func (g *Group) roundRobin(r *Request, now Now) int {
 // Trunk.Add in a loop, with the sums in registers.
 func (g *Group) scan(r *Request, now Now) Trunk {
 	best, bestCW, total := None, int64(math.MinInt64), int64(0)
-	for i := range g.peers {
-		p := &g.peers[i]
-		w := p.load.Load()
-		if w&guarded != 0 && (w&down != 0 || !g.open(i, w, now)) || r.tried.has(p.slot) {
+	peers := g.peers // in registers too, though the loop writes into them
+	for i := range peers {
+		p := &peers[i]
+		if g.barred(i, p.load.Load(), now) || r.tried.has(p.slot) {
 			continue
 		}
 		cw, ew := p.gain()
@@ -185,10 +191,13 @@ func (g *Group) currentWeight(i int) int64 {
 // take gives peer i to r (docs/parity.md, section 4).
 func (g *Group) take(i int, r *Request, now Now) {
 	p := &g.peers[i]
-	w := p.load.take()
 	p.gets++
-	r.hold(p, g.cold[i].attached, now)
+	w := p.load.Load()
+	r.hold(p, &g.cold[i], now)
 	r.tried.add(p.slot)
+	if g.cold[i].drain && g.up.policy.BoundTries {
+		r.tries++
+	}
 	if g.single {
 		return
 	}
@@ -218,7 +227,7 @@ func (g *Group) free(i int, o Outcome, now Now) {
 	case g.single:
 		p.load.healed()
 	case o == Failed:
-		ejected := p.load.failed(c.maxFails)
+		ejected := g.fail(i, now)
 		c.accessed, p.checked = now.Tick, now.Tick
 		before := p.ew
 		g.weaken(i, now)
@@ -241,9 +250,13 @@ func (g *Group) alive(i int, now Now) {
 	if g.cold[i].accessed >= p.checked {
 		return
 	}
-	wasOut := p.load.Load()&out != 0
+	w := p.load.Load()
+	if w&(fails|out) == 0 || w&out == 0 && g.up.policy.Window > 0 {
+		return
+	}
 	p.load.healed()
-	if wasOut {
+	if w&out != 0 {
+		g.cold[i].window.clear()
 		before := p.ew
 		g.returned(i, now)
 		g.note(PeerAlive, i, before, now)

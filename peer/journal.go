@@ -46,11 +46,17 @@ func (u *Upstream) nextEvent() (e Event, ok bool) {
 	return e, true
 }
 
-// report gives the hook what waits for it, outside the lock, unless somebody
-// is doing so. It stops after as many events as there is room for: more have
-// come in the meantime, and who brought them reports them.
+// report writes what was recorded, and gives the hook what waits for it, outside
+// the lock, unless somebody is doing so. It stops after as many events as there
+// is room for: more have come in the meantime, and who brought them reports them.
 func (u *Upstream) report() {
+	if u.record != nil {
+		u.record.drain()
+	}
 	j := u.journal
+	if j == nil {
+		return
+	}
 	for range journalSize {
 		if j.waiting.Load() == 0 || !j.reading.CompareAndSwap(false, true) {
 			return
@@ -76,6 +82,6 @@ func (g *Group) note(kind EventKind, i int, before int64, now Now) {
 	}
 	p := &g.peers[i]
 	w := p.load.Load()
-	j.write(Event{Kind: kind, Time: now.Time, Peer: g.peer(i), Fails: int64(failsOf(w)), Conns: int64(uint32(w)),
+	j.write(Event{Kind: kind, Time: now.Time, Peer: g.peer(i), Fails: int64(failsOf(w)), Conns: int64(p.conns(w)),
 		EffectiveBefore: before / g.unit, EffectiveAfter: p.ew / g.unit, Removed: g.index == leaving})
 }

@@ -2,15 +2,16 @@ package peer
 
 import "sync/atomic"
 
-// load is a peer's conns and fails in one word, with what else decides whether it can
-// be had or freed at a glance. Being one word it can be freed without the lock: see
-// Upstream.Free. It is changed under the lock but for that.
+// load is how often a peer was freed and its fails, in one word with what else
+// decides whether it can be had or freed at a glance. What a peer holds is how
+// often it was taken, which state.gets counts under the lock, less how often it
+// was freed. Being one word it can be freed without the lock: see Upstream.Free.
+// Otherwise it is changed under the lock.
 type load struct{ atomic.Uint64 }
 
-// The parts of the word. conns is the low half.
+// The parts of the word. The low half counts the frees, and wraps.
 const (
-	oneConn  = 1
-	conns    = 1<<32 - 1
+	frees    = 1<<32 - 1
 	oneFail  = 1 << 32
 	mostFail = 1<<28 - 1
 	fails    = mostFail << 32
@@ -26,20 +27,25 @@ const (
 
 	// guarded is what makes a peer's eligibility a question.
 	guarded = out | limited | down
-	// attended is what makes a free more than conns - 1.
+	// attended is what makes a free more than a count.
 	attended = fails | limited | locked
 )
 
 func failsOf(w uint64) uint32 { return uint32(w & fails >> 32) }
 
-func (l *load) conns() uint32 { return uint32(l.Load()) }
 func (l *load) fails() uint32 { return failsOf(l.Load()) }
 
-// take counts a request in, and returns the word.
-func (l *load) take() uint64 { return l.Add(oneConn) }
+// conns is how many requests hold the peer whose word is w.
+func (p *state) conns(w uint64) uint32 { return uint32(p.gets) - uint32(w) }
+
+// freed is the word with one free more.
+func freed(w uint64) uint64 { return w&^frees | (w+1)&frees }
 
 // free counts a request out.
-func (l *load) free() { l.Add(^uint64(oneConn - 1)) }
+func (l *load) free() {
+	for w := l.Load(); !l.CompareAndSwap(w, freed(w)); w = l.Load() {
+	}
+}
 
 // failed counts a failure; the count stays at its greatest value. The peer is
 // out when it reaches most; 0: never. failed reports whether it is so by this failure.
@@ -55,7 +61,7 @@ func (l *load) healed() { l.And(^uint64(fails | out)) }
 
 // moved makes every later free take the lock, where it finds the peer's new
 // place, and returns the counts, which nobody changes any more.
-func (l *load) moved() uint64 { return l.Or(locked) & (fails | conns) }
+func (l *load) moved() uint64 { return l.Or(locked) & (fails | frees) }
 
 // freeAlone counts a request out without the lock, if nothing else would
 // happen: no failures to clear, no limit that somebody waits for, nobody who
@@ -66,7 +72,7 @@ func (l *load) freeAlone() bool {
 		if w&attended != 0 {
 			return false
 		}
-		if l.CompareAndSwap(w, w-oneConn) {
+		if l.CompareAndSwap(w, freed(w)) {
 			return true
 		}
 	}

@@ -1,6 +1,9 @@
 package peer
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Policy is where an upstream shall depart from nginx in what a failure costs a
 // peer and how it comes back. The zero value is nginx's way; every field stands
@@ -15,10 +18,31 @@ type Policy struct {
 	// effective weight comes back, evenly, however much traffic there is. At
 	// least a millisecond. 0: nginx's way, one for each pick that it takes part in.
 	Recovery time.Duration
+	// Window lets failures count for this long each: MaxFails of them within it
+	// take a peer out, whatever went well in between, and a success clears
+	// them only of a peer that was out. At least a millisecond, and MaxFails
+	// at most MaxWindowFails then. 0: nginx's way, where a success clears them
+	// if the peer was quiet for its fail timeout.
+	Window time.Duration
+	// KeepLast never takes out the last peer, in both groups, that is neither
+	// out nor down: its failures weaken it, and that is all.
+	KeepLast bool
+	// LeastBad gives a request that finds no live peer the one that has been
+	// out for longest, of those that nothing else keeps it from. Otherwise it
+	// gets none, at once, as in nginx.
+	LeastBad bool
+	// BoundTries counts a draining peer among the tries of a request that is
+	// bound to it, so that its failure can be passed on. nginx does not count
+	// it (quirk Q5), and such a request ends there.
+	BoundTries bool
 	// Return is what holds for a peer that was taken out by max_fails and
 	// answers again.
 	Return Return
 }
+
+// MaxWindowFails bounds Server.MaxFails under Policy.Window, which remembers the
+// time of each: 8 bytes.
+const MaxWindowFails = 1000
 
 // Return is the part of a Policy that begins when a peer comes back.
 type Return struct {
@@ -42,6 +66,8 @@ func (p Policy) check() error {
 		return refuse("Policy.Penalty", p.Penalty, "must be from 0 to 1")
 	case p.Recovery < 0 || p.Recovery > 0 && p.Recovery < time.Millisecond:
 		return refuse("Policy.Recovery", p.Recovery, "must be 0 or at least 1 ms")
+	case p.Window < 0 || p.Window > 0 && p.Window < time.Millisecond:
+		return refuse("Policy.Window", p.Window, "must be 0 or at least 1 ms")
 	case p.Return.SlowStart < 0 || p.Return.SlowStart > 0 && p.Return.SlowStart < time.Millisecond:
 		return refuse("Policy.Return.SlowStart", p.Return.SlowStart, "must be 0 or at least 1 ms")
 	}
@@ -57,4 +83,23 @@ func (p Policy) penalty(m *member) int64 {
 		return int64(m.Weight / m.MaxFails)
 	}
 	return 0
+}
+
+// newWindow makes room for the failures of a server's peer.
+func (p Policy) newWindow(m *member) failTimes {
+	if p.Window == 0 {
+		return failTimes{}
+	}
+	return failTimes{times: make([]int64, 0, m.MaxFails)}
+}
+
+// checkServers refuses servers that the policy cannot keep account of.
+func (p Policy) checkServers(servers []Server) error {
+	for i, s := range servers {
+		if p.Window > 0 && s.MaxFails > MaxWindowFails {
+			return &ConfigError{Server: i, Field: "MaxFails", Value: s.MaxFails,
+				Reason: fmt.Sprintf("must be at most %d under Policy.Window", MaxWindowFails)}
+		}
+	}
+	return nil
 }

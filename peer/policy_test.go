@@ -248,3 +248,111 @@ func TestRandomStart(t *testing.T) {
 type counting uint64
 
 func (c counting) Uint64() uint64 { return uint64(c+1) * 0x9E3779B97F4A7C15 }
+
+// Three failures within a minute take a out, whatever went well in between;
+// nginx forgets them at the first success after ten quiet seconds.
+func TestWindow(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		window time.Duration
+		every  time.Duration // between failures
+		want   int64         // failures that count after the third
+	}{
+		{"nginx, every 15 s", 0, 15 * time.Second, 1},
+		{"window of a minute, every 15 s", time.Minute, 15 * time.Second, 3},
+		{"window of a minute, every 30 s", time.Minute, 30 * time.Second, 2},
+		{"window of a minute, at once", time.Minute, 0, 3},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			u := newUpdatable(t, nil, peer.Options{Policy: peer.Policy{Window: tt.window}},
+				peer.Server{Addr: "a", MaxFails: 3}, peer.Server{Addr: "b"})
+			for range 3 {
+				u.now += tt.every
+				require.NoError(t, u.Free(u.hold("a"), peer.OK))
+				require.NoError(t, u.Free(u.hold("a"), peer.Failed))
+			}
+			s := u.Snapshot().Peers[0]
+			require.Equal(t, tt.want, s.Fails)
+			require.Equal(t, tt.want == 3, s.Out)
+			if s.Out {
+				u.now += 11 * time.Second
+				require.NoError(t, u.Free(u.hold("a"), peer.OK))
+				require.NoError(t, u.Free(u.hold("a"), peer.Failed))
+				require.EqualValues(t, 1, u.State(peer.Primary, 0).Fails, "its probe has cleared them")
+			}
+		})
+	}
+	_, err := peer.New([]peer.Server{{Addr: "a", MaxFails: 1001}}, nil, &peer.Options{Policy: peer.Policy{Window: time.Minute}})
+	var e *peer.ConfigError
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, "MaxFails", e.Field)
+}
+
+// A request in trouble goes on to the last peer, however bad; without KeepLast
+// to nobody.
+func TestKeepLast(t *testing.T) {
+	for keep, want := range map[bool]string{false: " ", true: "b b"} {
+		u := newUpdatable(t, nil, peer.Options{Policy: peer.Policy{KeepLast: keep}}, peer.Server{Addr: "a"}, peer.Server{Addr: "b"})
+		for _, addr := range []string{"a", "b"} {
+			require.NoError(t, u.Free(u.hold(addr), peer.Failed))
+		}
+		require.Equal(t, want, u.get(u.begin())+" "+u.get(u.begin()))
+		u.now += 11 * time.Second
+		require.NoError(t, u.Free(u.hold("a"), peer.OK))
+		require.NoError(t, u.Free(u.hold("b"), peer.Failed))
+		require.Equal(t, "a", u.get(u.begin()), "a is there again, so that b can be taken out")
+	}
+}
+
+func TestLeastBad(t *testing.T) {
+	u := newUpdatable(t, nil, peer.Options{Policy: peer.Policy{LeastBad: true}},
+		peer.Server{Addr: "a"}, peer.Server{Addr: "b"}, peer.Server{Addr: "c", Down: true})
+	require.NoError(t, u.Free(u.hold("b"), peer.Failed))
+	u.now += time.Second
+	require.NoError(t, u.Free(u.hold("a"), peer.Failed))
+	r := u.begin()
+	require.Contains(t, u.explain(r), "b, nobody live; out for longest")
+	require.NoError(t, u.Free(r, peer.Failed))
+	require.Equal(t, "a", u.get(r), "b was tried")
+	require.NoError(t, u.Free(r, peer.Failed))
+	require.Empty(t, u.get(r))
+}
+
+func TestBackupTry(t *testing.T) {
+	for keep, want := range map[bool]string{false: "a b", true: "a backup"} {
+		u := newUpdatable(t, nil, peer.Options{}, peer.Server{Addr: "a"}, peer.Server{Addr: "b"},
+			peer.Server{Addr: "c"}, peer.Server{Addr: "backup", Backup: true})
+		r := &peer.Request{MaxTries: 2, BackupTry: keep}
+		require.NoError(t, u.Begin(r))
+		var got []string
+		for r.Tries() > 0 {
+			got = append(got, u.get(r))
+			require.NoError(t, u.Free(r, peer.Failed))
+		}
+		require.Equal(t, want, strings.Join(got, " "))
+	}
+}
+
+// bindTo binds every request to the peer of its Hint.
+type bindTo struct{ peer.PickAll }
+
+func (bindTo) Build(*peer.Set) (peer.Selector, error) { return bindTo{}, nil }
+func (bindTo) KeyText() string                        { return "" }
+func (bindTo) Bind(g *peer.Group, r *peer.Request, now peer.Now) int {
+	if r.Hint == "drained" && g.EligibleDraining(0, r, now) {
+		return 0
+	}
+	return peer.None
+}
+
+func TestBoundTries(t *testing.T) {
+	for count, want := range map[bool]int{false: 0, true: 1} {
+		u := newUpdatable(t, bindTo{}, peer.Options{Policy: peer.Policy{BoundTries: count}},
+			peer.Server{Addr: "a", Drain: true}, peer.Server{Addr: "b"})
+		r := u.begin()
+		r.Hint = "drained"
+		require.Equal(t, "a", u.get(r))
+		require.NoError(t, u.Free(r, peer.Failed))
+		require.Equal(t, want, r.Tries())
+	}
+}

@@ -72,21 +72,17 @@ func (g *Group) settled(i int) bool {
 // pick is one round of the trunk over the whole group; the request's payer, if
 // it has one, pays in place of the winner.
 func (q *queues) pick(g *Group, r *Request, now Now) int {
+	t := Trunk{g: g, best: None}
 	if len(q.aside) > 0 || r.tried.any {
-		q.sort(g, r)
+		t = q.walk(g, r, now)
 	}
 	q.picks++
-	t := Trunk{g: g, best: None, total: q.total}
-	for k := range q.lists {
-		l := &q.lists[k]
-		if l.head != nobody {
+	t.total += q.total
+	lists := q.lists
+	for k := range lists {
+		if l := &lists[k]; l.head != nobody {
 			l.cw += l.weight
 			t.offer(int(l.head), l.cw)
-		}
-	}
-	for _, i := range q.aside {
-		if g.Eligible(int(i), r, now) {
-			t.Add(int(i))
 		}
 	}
 	i := t.settle(r.payer)
@@ -97,19 +93,25 @@ func (q *queues) pick(g *Group, r *Request, now Now) int {
 	return i
 }
 
-// sort queues the peers that stood aside and need not, and sets aside those
-// that the request has tried.
-func (q *queues) sort(g *Group, r *Request) {
+// walk lets those aside take part that may, or queues them where nothing sets them
+// apart any more; and it sets aside those that the request has tried.
+func (q *queues) walk(g *Group, r *Request, now Now) Trunk {
+	t := Trunk{g: g, best: None}
 	still := q.aside[:0]
 	for _, i := range q.aside {
 		p := &g.peers[i]
-		if g.settled(int(i)) && !r.tried.has(p.slot) {
+		w := p.load.Load()
+		switch {
+		case g.barred(int(i), w, now) || r.tried.has(p.slot):
+		case p.ew < p.weight || w&out != 0:
+			t.Add(int(i))
+		default:
 			p.cw -= q.picks * p.weight
 			q.total += p.weight
 			q.insert(g, int(i))
-		} else {
-			still = append(still, i)
+			continue
 		}
+		still = append(still, i)
 	}
 	q.aside = still
 	for slot := range r.tried.all() {
@@ -117,6 +119,7 @@ func (q *queues) sort(g *Group, r *Request) {
 			q.setAside(g, i)
 		}
 	}
+	return t
 }
 
 // setAside takes a peer out of its queue, if it is in one.

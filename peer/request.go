@@ -20,6 +20,9 @@ type Request struct {
 	// MaxTries lowers the number of tries (next_upstream_tries). 0: as many
 	// as there are peers that are not down or draining.
 	MaxTries int
+	// BackupTry keeps the last try for the backup group, if it has a peer that
+	// can be used: without it a low MaxTries never gets there.
+	BackupTry bool
 	// Stream says that this is a TCP or UDP session, not an HTTP request:
 	// Connected then makes a peer live again, and least_time averages the
 	// times that nginx averages in stream.
@@ -37,10 +40,13 @@ type Request struct {
 	held  bool
 	// fellBack: in the last get the method left the choice to round robin.
 	fellBack bool
-	at       *state // the held peer, as it was when it was taken
-	slot     int32
-	// attached is the held peer's.
-	attached any
+	// The held peer: its slot, and where its state was when it was taken.
+	slot int32
+	at   *state
+	cold *cold
+	// gaveBack counts the tries given back, and noted is what was noted, for the record.
+	gaveBack int
+	noted    *noted
 	_        noCopy
 }
 
@@ -51,16 +57,19 @@ type Scratch struct {
 	// Hash is the sum that hash carries through the request, or the h that
 	// ip_hash has reached, or the hash of the ring's current point.
 	Hash uint32
-	// Begun says that Hash has been given a first value.
-	Begun bool
 	// Hashes counts how often hash has hashed, Misses the peers that could not
 	// be had, both over the whole request.
 	Hashes, Misses uint32
+	// Begun says that Hash has been given a first value.
+	Begun bool
 	// Rule is what decided in the last get, for the Decision.
 	Rule Rule
-	// InFlight says that the held peer counts this request as in flight.
+
+	// The rest is of the held peer, and new with each get.
+
+	// InFlight says that the peer counts this request as in flight.
 	InFlight bool
-	// Start is when the held peer was taken, in milliseconds of the clock.
+	// Start is when the peer was taken, in milliseconds of the clock.
 	Start int64
 	// Connect, FirstByte and Header are the times from Start to these events,
 	// in milliseconds; Unknown before.
@@ -75,19 +84,40 @@ func (r *Request) Tries() int { return r.tries }
 
 // GiveBackTry adds a try: nginx does so for an attempt that failed on a
 // kept-alive connection (docs/parity.md, section 8).
-func (r *Request) GiveBackTry() { r.tries++ }
+func (r *Request) GiveBackTry() {
+	r.tries++
+	r.gaveBack++
+}
 
 // Attached returns what Options.Attach has made for the peer that r holds; nil
 // if it holds none.
-func (r *Request) Attached() any { return r.attached }
+func (r *Request) Attached() any {
+	if !r.held {
+		return nil
+	}
+	return r.cold.attached
+}
 
 // Payer returns the index in the present group of the peer that the request is
 // bound to by sticky and may have; None: none.
 func (r *Request) Payer() int { return r.payer }
 
+// begin makes r a new request in a set.
+func (r *Request) begin(u *Upstream, set *Set) {
+	r.up, r.set, r.group, r.payer = u, set, Primary, None
+	r.gets, r.gaveBack = 0, 0
+	s := &r.Scratch
+	s.Hash, s.Hashes, s.Misses, s.Begun = 0, 0, 0, false
+	r.tried.reset(set.slots)
+	r.tries = set.tries()
+	if r.MaxTries > 0 {
+		r.tries = min(r.tries, r.MaxTries)
+	}
+}
+
 // hold notes that r has got a peer.
-func (r *Request) hold(p *state, attached any, now Now) {
-	r.held, r.at, r.slot, r.attached = true, p, p.slot, attached
+func (r *Request) hold(p *state, c *cold, now Now) {
+	r.held, r.slot, r.at, r.cold = true, p.slot, p, c
 	s := &r.Scratch
 	s.Start = now.Milli
 	s.InFlight = false
@@ -111,7 +141,7 @@ func (r *Request) moveTo(set *Set) {
 
 // release notes that r holds no peer any more. A single peer is not tried again.
 func (r *Request) release(set *Set) {
-	r.held, r.at, r.attached = false, nil, nil
+	r.held = false
 	switch {
 	case set.single:
 		r.tries = 0

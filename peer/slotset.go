@@ -7,9 +7,12 @@ import (
 
 // slotSet is a set of slots. Up to inlineSlots need no memory of their own.
 type slotSet struct {
-	any    bool
-	inline [inlineSlots / 64]uint64
-	more   []uint64
+	any bool
+	// low and high bound the slots in it, so that few slots among many are
+	// found and cleared without a look at all the words.
+	low, high int32
+	inline    [inlineSlots / 64]uint64
+	more      []uint64
 }
 
 const inlineSlots = 128
@@ -17,13 +20,12 @@ const inlineSlots = 128
 // reset empties the set and makes room for n slots. It allocates only for more
 // than inlineSlots, and only when it has no room from an earlier use.
 func (b *slotSet) reset(n int) {
-	words := max(0, n-inlineSlots+63) / 64
-	if words > cap(b.more) {
-		b.more = make([]uint64, words)
+	if b.any {
+		b.clear()
 	}
-	b.more = b.more[:words]
-	b.any = true
-	b.clear()
+	if n > inlineSlots {
+		b.grow(n)
+	}
 }
 
 // grow makes room for n slots, where fewer were enough before.
@@ -34,11 +36,10 @@ func (b *slotSet) grow(n int) {
 }
 
 func (b *slotSet) clear() {
-	if b.any {
-		b.any = false
-		b.inline = [len(b.inline)]uint64{}
-		clear(b.more)
+	for word := b.low / 64; word <= b.high/64; word++ {
+		*b.word(word * 64) = 0
 	}
+	b.any = false
 }
 
 func (b *slotSet) has(slot int32) bool { return b.any && b.contains(slot) }
@@ -48,7 +49,10 @@ func (b *slotSet) contains(slot int32) bool {
 }
 
 func (b *slotSet) add(slot int32) {
-	b.any = true
+	if !b.any {
+		b.any, b.low, b.high = true, slot, slot
+	}
+	b.low, b.high = min(b.low, slot), max(b.high, slot)
 	*b.word(slot) |= 1 << (slot % 64)
 }
 
@@ -67,10 +71,9 @@ func (b *slotSet) all() iter.Seq[int32] {
 		if !b.any {
 			return
 		}
-		for n := range len(b.inline) + len(b.more) {
-			w := *b.word(int32(n * 64))
-			for ; w != 0; w &= w - 1 {
-				if !yield(int32(n*64 + bits.TrailingZeros64(w))) {
+		for word := b.low / 64; word <= b.high/64; word++ {
+			for w := *b.word(word * 64); w != 0; w &= w - 1 {
+				if !yield(word*64 + int32(bits.TrailingZeros64(w))) {
 					return
 				}
 			}

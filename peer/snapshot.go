@@ -44,7 +44,7 @@ func (u *Upstream) Snapshot() Snapshot {
 	for gi := range u.groups {
 		g := &u.groups[gi]
 		for i := range g.peers {
-			if gi == leaving && g.peers[i].load.conns() == 0 {
+			if gi == leaving && g.Conns(i) == 0 {
 				continue // forgotten
 			}
 			s.Peers = append(s.Peers, g.snapshot(i))
@@ -60,7 +60,7 @@ func (g *Group) snapshot(i int) PeerSnapshot {
 		Failed: c.counts[Failed], Next: c.counts[Next], Abandoned: c.counts[Abandoned]}
 	// An OK free takes no lock and counts nothing: what is neither held nor
 	// freed otherwise was freed so.
-	s.OK = s.Gets - s.Failed - s.Next - s.Abandoned - uint64(uint32(w))
+	s.OK = s.Gets - s.Failed - s.Next - s.Abandoned - uint64(p.conns(w))
 	if s.Out {
 		s.OutUntil = time.Duration(p.checked+p.failTimeout+1) * g.up.resolution
 	}

@@ -38,7 +38,7 @@ func (g *Group) state(i int) State {
 	w := p.load.Load()
 	return State{
 		CurrentWeight: g.currentWeight(i) / g.unit, EffectiveWeight: p.ew / g.unit,
-		Conns: int64(uint32(w)), Fails: int64(failsOf(w)),
+		Conns: int64(p.conns(w)), Fails: int64(failsOf(w)),
 		Accessed: c.accessed, Checked: p.checked,
 		Times: c.times,
 	}

@@ -40,6 +40,9 @@ func (u *Upstream) Update(servers []Server) error {
 		return nil
 	}
 	set, err := newSet(servers, u.resolution, u.policy.unit())
+	if err == nil {
+		err = u.policy.checkServers(servers)
+	}
 	if err != nil {
 		return err
 	}
@@ -55,10 +58,11 @@ func (u *Upstream) Update(servers []Server) error {
 			return err
 		}
 	}
-	for _, p := range u.exchange(before, set, selector, u.attachments(before, set)) {
+	gone := u.exchange(before, set, selector, u.attachments(before, set))
+	for _, p := range gone {
 		u.onIdle(p)
 	}
-	if u.journal != nil {
+	if u.watched {
 		u.report()
 	}
 	return nil
@@ -135,6 +139,9 @@ func (u *Upstream) exchange(before, set *Set, selector Selector, attached []any)
 	}
 	u.set.Store(set)
 	gone = append(gone, u.emptied(before)...)
+	if u.record != nil {
+		u.record.updated(set, now)
+	}
 	if u.journal != nil && before.version > 0 {
 		u.journal.write(Event{Kind: SetChanged, Time: now.Time})
 		for _, p := range gone {
@@ -194,6 +201,7 @@ func (g *Group) configure(i int, m *member) {
 		// No count comes near these bounds, so greater limits are the same.
 		maxConns: uint32(min(uint64(m.MaxConns), math.MaxUint32)),
 		maxFails: uint32(min(uint64(m.MaxFails), mostFail+1)),
+		window:   g.up.policy.newWindow(m),
 	}
 }
 
@@ -206,7 +214,7 @@ func (u *Upstream) flags(m *member) uint64 {
 	if m.MaxConns > 0 {
 		w |= limited
 	}
-	if u.events != nil {
+	if u.events != nil || u.record != nil {
 		w |= locked
 	}
 	return w
@@ -220,6 +228,9 @@ func (g *Group) inherit(i int, from *Group, j int, after, before int64) {
 	p.gets = was.gets
 	c, past := &g.cold[i], &from.cold[j]
 	c.accessed, c.times, c.counts, c.attached = past.accessed, past.times, past.counts, past.attached
+	if c.maxFails == past.maxFails {
+		c.window = past.window
+	}
 	w := was.load.moved()
 	if c.maxFails > 0 && failsOf(w) >= c.maxFails {
 		w |= out
@@ -253,7 +264,7 @@ func (u *Upstream) leave(old *[3]Group, rest addresses) []Idle {
 	move := func(g *Group, i int) {
 		p := &g.peers[i]
 		w := p.load.moved()
-		if uint32(w) == 0 {
+		if p.conns(w) == 0 {
 			gone = append(gone, g.idle(i, true))
 			return
 		}
@@ -263,7 +274,7 @@ func (u *Upstream) leave(old *[3]Group, rest addresses) []Idle {
 		list.cold = append(list.cold, g.cold[i])
 	}
 	for i := range old[leaving].peers {
-		if old[leaving].peers[i].load.conns() > 0 {
+		if old[leaving].Conns(i) > 0 {
 			move(&old[leaving], i)
 		}
 	}
@@ -316,7 +327,7 @@ func (u *Upstream) emptied(before *Set) []Idle {
 		g := &u.groups[gi]
 		for i := range g.peers {
 			at, ok := was.take(g.cold[i].member.Addr)
-			if w := g.peers[i].load.Load(); !ok || w&down == 0 || uint32(w) > 0 {
+			if w := g.peers[i].load.Load(); !ok || w&down == 0 || g.peers[i].conns(w) > 0 {
 				continue
 			}
 			if m := &before.groups[at.group][at.index]; !m.Down && !m.Drain {

@@ -39,6 +39,10 @@ type Options struct {
 	// runs outside the lock, in the goroutine whose Free or Update made it so.
 	// nil: nobody is told.
 	OnIdle func(Idle)
+	// Record is told everything that is asked of the upstream, so that it can be
+	// done again. It costs much: see Recorder. nil: nobody is told, and it
+	// costs nothing.
+	Record Recorder
 	// Resolution is the unit in which failures are timed. 0: one second, as
 	// in nginx. A finer one allows finer fail timeouts; from 1 ms to 1 s.
 	Resolution time.Duration
@@ -54,7 +58,9 @@ type Upstream struct {
 	method     Method
 	attach     func(Server) any
 	onIdle     func(Idle)
+	watched    bool     // there is a journal or a record to report
 	journal    *journal // nil: nobody wants to know
+	record     *record  // nil: likewise
 	name       string   // of the method
 	set        atomic.Pointer[Set]
 
@@ -104,11 +110,20 @@ func New(servers []Server, m Method, o *Options) (*Upstream, error) {
 	if o.OnEvent != nil {
 		u.journal = &journal{hook: o.OnEvent}
 	}
+	if o.Record != nil {
+		u.record = newRecord(u, o.Record)
+	}
+	u.watched = u.journal != nil || u.record != nil
 	if err := u.Update(servers); err != nil {
 		return nil, err
 	}
 	if o.RandomStart {
 		u.wind()
+	}
+	if u.record != nil {
+		if err := u.record.start(o.RandomStart); err != nil {
+			return nil, err
+		}
 	}
 	return u, nil
 }
@@ -122,13 +137,10 @@ func (u *Upstream) Begin(r *Request) error {
 	case r.MaxTries < 0:
 		return &ConfigError{Server: -1, Field: "Request.MaxTries", Value: r.MaxTries, Reason: "must be at least 0; 0 means no limit"}
 	}
-	set := u.set.Load()
-	r.up, r.set, r.group, r.payer = u, set, Primary, None
-	r.gets, r.Scratch = 0, Scratch{}
-	r.tried.reset(set.slots)
-	r.tries = set.tries()
-	if r.MaxTries > 0 {
-		r.tries = min(r.tries, r.MaxTries)
+	r.begin(u, u.set.Load())
+	if u.record != nil {
+		u.record.began(r)
+		u.report()
 	}
 	return nil
 }
@@ -136,25 +148,31 @@ func (u *Upstream) Begin(r *Request) error {
 // Get picks a peer for r and takes it. ErrNoLivePeers if there is none;
 // ErrNotBegun and ErrHeld for a wrong order of calls. It does not look at
 // Tries: whether another peer is asked is the caller's to decide.
-func (u *Upstream) Get(r *Request) error { return u.Explain(r, nil) }
+func (u *Upstream) Get(r *Request) error {
+	err := u.get(r, nil)
+	if u.watched {
+		u.report()
+	}
+	return err
+}
 
 // Explain is Get, and writes into d how it was decided, if d is not nil. An
 // earlier Decision's memory is used again.
 func (u *Upstream) Explain(r *Request, d *Decision) error {
-	switch {
-	case r.up != u:
-		return ErrNotBegun
-	case r.held:
-		return ErrHeld
-	}
 	err := u.get(r, d)
-	if u.journal != nil {
+	if u.watched {
 		u.report()
 	}
 	return err
 }
 
 func (u *Upstream) get(r *Request, d *Decision) error {
+	switch {
+	case r.up != u:
+		return ErrNotBegun
+	case r.held:
+		return ErrHeld
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if set := u.set.Load(); r.set != set {
@@ -162,6 +180,9 @@ func (u *Upstream) get(r *Request, d *Decision) error {
 	}
 	now := u.now()
 	r.gets++
+	if r.BackupTry && r.gets > 1 && r.tries == 1 && u.set.Load().usable[Backup].number > 0 {
+		r.group = Backup
+	}
 	if d != nil {
 		d.before(u, r, now)
 	}
@@ -171,11 +192,17 @@ func (u *Upstream) get(r *Request, d *Decision) error {
 	}
 	if i < 0 {
 		u.noteBusy(r, now)
-		return ErrNoLivePeers
+	} else {
+		g.take(i, r, now)
+		if u.events != nil {
+			u.events.Taken(g, r, i, now)
+		}
 	}
-	g.take(i, r, now)
-	if u.events != nil {
-		u.events.Taken(g, r, i, now)
+	if u.record != nil {
+		u.record.got(r, g, i, now)
+	}
+	if i < 0 {
+		return ErrNoLivePeers
 	}
 	return nil
 }
@@ -211,13 +238,27 @@ func (u *Upstream) pick(r *Request, now Now) (*Group, int) {
 			sel, r.fellBack = PickAll{}, true
 			i = g.roundRobin(r, now)
 		}
-		if i != None || r.group == Backup || u.groups[Backup].Len() == 0 {
+		if i != None {
 			return g, i
+		}
+		if r.group == Backup || u.groups[Backup].Len() == 0 {
+			return u.noneLeft(r, now)
 		}
 		// nginx clears the tried set here. Slots are different peers in
 		// the two groups, so there is nothing to clear.
 		r.group = Backup
 	}
+}
+
+// noneLeft is what the policy leaves to a request that no group has a peer for.
+func (u *Upstream) noneLeft(r *Request, now Now) (*Group, int) {
+	if u.policy.LeastBad {
+		if g, i := u.leastBad(r, now); g != nil {
+			r.Scratch.Rule = LongestOut
+			return g, i
+		}
+	}
+	return nil, None
 }
 
 // Free returns the peer that r holds. ErrNotHeld, with nothing changed, if it
@@ -236,18 +277,18 @@ func (u *Upstream) Free(r *Request, o Outcome) error {
 		r.release(u.set.Load())
 		return nil
 	}
-	if p, ok := u.freeLocked(r, o); ok {
-		u.onIdle(p)
+	if p := u.freeLocked(r, o); p != nil {
+		u.onIdle(*p)
 	}
-	if u.journal != nil {
+	if u.watched {
 		u.report()
 	}
 	return nil
 }
 
 // freeLocked frees under the lock, and returns the peer if that made it idle
-// as it was wanted.
-func (u *Upstream) freeLocked(r *Request, o Outcome) (p Idle, ok bool) {
+// as it was wanted, else nil: an Idle is large.
+func (u *Upstream) freeLocked(r *Request, o Outcome) *Idle {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := u.now()
@@ -257,18 +298,22 @@ func (u *Upstream) freeLocked(r *Request, o Outcome) (p Idle, ok bool) {
 	}
 	g.free(i, o, now)
 	r.release(u.set.Load())
-	if w := g.peers[i].load.Load(); w&down != 0 && uint32(w) == 0 {
-		g.note(PeerIdle, i, g.peers[i].ew, now)
-		return g.idle(i, g.index == leaving), true
+	if u.record != nil {
+		u.record.freed(r, o, now)
 	}
-	return p, false
+	if w := g.peers[i].load.Load(); w&down != 0 && g.Conns(i) == 0 {
+		g.note(PeerIdle, i, g.peers[i].ew, now)
+		p := g.idle(i, g.index == leaving)
+		return &p
+	}
+	return nil
 }
 
 // Connected tells that the connection to the held peer stands. In stream the
 // peer is live again from now on, if it was taken more than its fail timeout
 // after its last failure (docs/parity.md, section 10).
 func (u *Upstream) Connected(r *Request) error {
-	return u.tell(r, func(g *Group, i int, now Now) {
+	return u.tell(r, OpConnected, func(g *Group, i int, now Now) {
 		if r.Stream {
 			g.alive(i, now)
 		}
@@ -280,7 +325,7 @@ func (u *Upstream) Connected(r *Request) error {
 
 // FirstByte tells that the held peer has sent its first byte (stream).
 func (u *Upstream) FirstByte(r *Request) error {
-	return u.tell(r, func(g *Group, i int, now Now) {
+	return u.tell(r, OpFirstByte, func(g *Group, i int, now Now) {
 		if u.events != nil {
 			u.events.FirstByte(g, r, i, now)
 		}
@@ -289,7 +334,7 @@ func (u *Upstream) FirstByte(r *Request) error {
 
 // Header tells that the held peer's response header has arrived (http).
 func (u *Upstream) Header(r *Request) error {
-	return u.tell(r, func(g *Group, i int, now Now) {
+	return u.tell(r, OpHeader, func(g *Group, i int, now Now) {
 		if u.events != nil {
 			u.events.Header(g, r, i, now)
 		}
@@ -297,23 +342,26 @@ func (u *Upstream) Header(r *Request) error {
 }
 
 // tell hands an event of the held peer on, under the lock.
-func (u *Upstream) tell(r *Request, event func(g *Group, i int, now Now)) error {
+func (u *Upstream) tell(r *Request, kind OperationKind, event func(g *Group, i int, now Now)) error {
 	if err := u.holds(r); err != nil {
 		return err
 	}
-	u.tellLocked(r, event)
-	if u.journal != nil {
+	u.tellLocked(r, kind, event)
+	if u.watched {
 		u.report()
 	}
 	return nil
 }
 
-func (u *Upstream) tellLocked(r *Request, event func(g *Group, i int, now Now)) {
+func (u *Upstream) tellLocked(r *Request, kind OperationKind, event func(g *Group, i int, now Now)) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := u.now()
 	g, i := u.peer(r.slot)
 	event(g, i, now)
+	if u.record != nil {
+		u.record.told(kind, r, now)
+	}
 }
 
 // holds refuses a request that was not begun here, or holds no peer.

@@ -78,12 +78,14 @@ const (
 	// Drawn, LessOfTwo: at random, one or the less loaded of two.
 	Drawn
 	LessOfTwo
+	// LongestOut: nobody was live, and Policy.LeastBad takes who has been out for longest.
+	LongestOut
 )
 
 var ruleNames = [...]string{"undecided", "greatest current weight", "only peer",
 	"bound by sticky", "bound by sticky, and pays", "bound by sticky, too deep in debt to pay",
 	"least conns/weight", "least time/weight", "tie settled by the trunk",
-	"hash range", "ring point", "address hash", "drawn", "less loaded of two drawn"}
+	"hash range", "ring point", "address hash", "drawn", "less loaded of two drawn", "nobody live; out for longest"}
 
 // String returns the rule in lower-case words.
 func (r Rule) String() string { return nameOf(ruleNames[:], uint8(r), "Rule") }

@@ -92,11 +92,12 @@ func (x *exchange) loop() (*http.Response, error) {
 			return nil, x.fail(err)
 		}
 	}
+	// A hint that came with the request goes before the one that sticky would
+	// find, as all Input does.
+	binds := x.up.sticky != nil && x.req.Hint == ""
 	for {
-		if x.up.sticky != nil {
-			if hint := x.up.sticky.hint(x.r); hint != "" {
-				x.req.Hint = hint
-			}
+		if binds {
+			x.req.Hint = x.up.sticky.hint(x.r)
 		}
 		if err := x.get(); err != nil {
 			return x.giveUp(err)

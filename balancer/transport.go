@@ -75,6 +75,10 @@ type route interface {
 
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t.up.name == "" {
+		closeBody(r)
+		return nil, errNoName
+	}
 	if r.URL == nil || !t.up.named(r.URL) {
 		if t.up.onlyUpstream && r.URL != nil {
 			closeBody(r)
@@ -106,6 +110,9 @@ func (t *transport) CloseIdleConnections() {
 		c.CloseIdleConnections()
 	}
 }
+
+// errNoName: an upstream for Start needs no name, one for URLs does.
+var errNoName = &ConfigError{Server: -1, Field: "Name", Value: `""`, Reason: "is the host of the URLs that are balanced, and is needed"}
 
 func isHTTPS(r *http.Request) bool {
 	return r.URL.Scheme != "http" && strings.EqualFold(r.URL.Scheme, "https")

@@ -177,6 +177,16 @@ func TestNames(t *testing.T) {
 	require.ErrorIs(t, err, balancer.ErrOtherHost)
 }
 
+// An upstream for Start needs no name, one for URLs does.
+func TestNoName(t *testing.T) {
+	up, err := balancer.New(context.Background(), balancer.Config{Servers: []balancer.Server{{Addr: "10.0.0.1:80"}}})
+	require.NoError(t, err)
+	_, err = (&http.Client{Transport: up.RoundTripper(nil)}).Get("http://x/")
+	var e *balancer.ConfigError
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, "Name", e.Field)
+}
+
 // A redirect to another host never reaches a backend; one to the upstream's name,
 // or to the peer's own address, is balanced, and cookies belong to the logical name.
 func TestRedirects(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/trunklb/trunk/peer"
+	"github.com/trunklb/trunk/sticky"
 )
 
 // Upstream is an upstream block at work. Goroutines may share it.
@@ -21,7 +22,7 @@ type Upstream struct {
 	nginx     Nginx
 	keepalive int
 	budget    *budget
-	sticky    binder
+	sticky    *binder // nil: none
 	inputs    inputs
 	// needsClient says that the method is ip_hash, eventful that it wants to
 	// hear of response headers.
@@ -65,12 +66,15 @@ func New(ctx context.Context, c Config) (*Upstream, error) {
 		u.now.Store(int64(d))
 		return d
 	}
-	if u.sticky, err = newBinder(c.Sticky); err != nil {
+	if u.sticky, err = newBinder(&c, u.clock); err != nil {
 		return nil, err
 	}
 	method := c.Method
 	if method != nil {
 		method = watched{method, &u.eventful}
+	}
+	if c.Sticky != nil {
+		method = sticky.Over(method)
 	}
 	u.peers, err = peer.New(servers, method, &peer.Options{
 		Clock: clock, Source: c.Source, Resolution: c.Resolution, Policy: c.Policy, RandomStart: c.RandomStart,

@@ -22,10 +22,11 @@ func (e *VariableError) Error() string {
 }
 
 // scope is what variables are looked up in. request is nil outside HTTP: all
-// variables are then empty.
+// variables are then empty. response is nil before the answer.
 type scope struct {
-	request *http.Request
-	client  netip.Addr
+	request  *http.Request
+	response *http.Response
+	client   netip.Addr
 }
 
 // lookup returns the value of one variable.
@@ -174,6 +175,11 @@ var prefixes = []struct {
 		key := textproto.CanonicalMIMEHeaderKey(strings.ReplaceAll(name, "_", "-"))
 		return func(s *scope) string { return header(s.request, key) }
 	}},
+	{"upstream_cookie_", func(name string) lookup { return func(s *scope) string { return setCookie(s.response, name) } }},
+	{"upstream_http_", func(name string) lookup {
+		key := textproto.CanonicalMIMEHeaderKey(strings.ReplaceAll(name, "_", "-"))
+		return func(s *scope) string { return answerHeader(s.response, key) }
+	}},
 }
 
 // host returns the host that the request names, with its port if it has one: a
@@ -265,9 +271,12 @@ func contentLength(r *http.Request) string {
 	return ""
 }
 
-// header returns a header's lines, of which there may be several, as one.
-func header(r *http.Request, key string) string {
-	lines := r.Header[key]
+// header returns a header of the request.
+func header(r *http.Request, key string) string { return allLines(r.Header, key) }
+
+// allLines returns a header's lines, of which there may be several, as one.
+func allLines(h http.Header, key string) string {
+	lines := h[key]
 	if len(lines) == 1 {
 		return lines[0]
 	}

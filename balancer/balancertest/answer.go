@@ -1,7 +1,6 @@
 package balancertest
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -40,8 +39,15 @@ var (
 	// Reset: the connection breaks before the answer.
 	Reset error = &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
 	// Garbage: what comes is no HTTP.
-	Garbage = errors.New(`net/http: HTTP/1.x transport connection broken: malformed HTTP response "garbage"`)
+	Garbage error = garbage{}
 )
+
+// garbage is worded as net/http's error, by which alone it can be told.
+type garbage struct{}
+
+func (garbage) Error() string {
+	return `net/http: HTTP/1.x transport connection broken: malformed HTTP response "garbage"`
+}
 
 // errTimeout is a backend that takes longer than ReadTimeout.
 var errTimeout error = timeout{}

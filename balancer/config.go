@@ -1,7 +1,9 @@
 package balancer
 
 import (
+	"context"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/netip"
 	"time"
@@ -50,10 +52,27 @@ type Config struct {
 	// sign, beside those that balancer knows ($host, $arg_x, ...), which they
 	// may also replace. Goroutines call them at the same time.
 	Variables map[string]func(*http.Request) string
-	// Resolver looks up the host names in Servers, once, in New. nil:
+	// Resolver looks up the host names in Servers: once, in New or when
+	// Update brings the name, and those with Resolve again and again. nil:
 	// net.DefaultResolver. Verbatim: names are left to the dialler. Numeric
 	// addresses and unix sockets never reach it.
 	Resolver Resolver
+	// ResolveInterval is the time between two look-ups of the names with
+	// Resolve, up to a tenth more or less, so that processes do not ask
+	// together. net.Resolver does not tell how long an answer is valid, so this
+	// is what the valid parameter of nginx's resolver is. 0: 30 s.
+	ResolveInterval time.Duration
+	// ResolveTimeout is how long one such look-up may take; for a service,
+	// its hosts included. 0: 30 s, as nginx's resolver_timeout.
+	ResolveTimeout time.Duration
+	// OnLookup is told of each such look-up that failed, or whose answer is
+	// another than before. It is called by the goroutine that looks names up,
+	// without a lock. nil: nobody is told.
+	OnLookup func(Lookup)
+	// Dial dials a peer for DialContext; network is as DialContext got it, or
+	// "unix" or "unixgram" for a peer on a socket. nil: a net.Dialer's DialContext.
+	// RoundTripper dials as its base does.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// OnlyUpstream refuses requests whose URL names another host, with
 	// ErrOtherHost. Otherwise they go to the base transport unchanged: an
 	// http.Client follows redirects through the same transport.
@@ -69,6 +88,12 @@ type Config struct {
 	RandomStart bool
 	// Nginx sets what trunk does otherwise than nginx back to nginx's way.
 	Nginx Nginx
+	// Explain says of which choices Decisions are wanted.
+	Explain Explain
+	// OnEvent is told what happens to peers and set, in order, outside of locks, by
+	// one goroutine at a time: one of those that make requests. A slow hook delays
+	// only that one; what comes faster than it can tell is counted (Event.Dropped).
+	OnEvent func(Event)
 	// Clock returns the time since the Unix epoch; see peer.Options. Here
 	// goroutines call it at the same time, in the upstream's lock and outside.
 	// It times failures, tries and budgets; timeouts of the network run on
@@ -129,6 +154,9 @@ type Retry struct {
 	// BufferFirst reads up to BufferBody bytes before a peer is chosen, as
 	// nginx does (proxy_request_buffering on): slow clients hold no peer.
 	BufferFirst bool
+	// KeepBackup keeps the last try for the backup group, where Tries would end a
+	// request before it gets there.
+	KeepBackup bool
 	// Budget bounds the retries of all requests together. The zero value: no bound.
 	Budget Budget
 	// LastAnswer gives the caller the last answer that was passed over, where

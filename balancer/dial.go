@@ -36,15 +36,24 @@ type dialer struct {
 
 // DialContext is for http.Transport.
 func (d *dialer) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
-	network, addr := network(d.end.server.Addr)
+	network, addr := network(d.end.server().Addr)
 	ctx, cancel := context.WithTimeout(ctx, d.connect)
 	defer cancel()
 	c, err := d.dial(ctx, network, addr)
 	if err != nil {
 		return nil, &dialError{err}
 	}
-	return &conn{Conn: c, end: d.end, send: d.send}, nil
+	own := &conn{Conn: c, end: d.end, send: d.send}
+	if !d.end.opened(own) {
+		c.Close()
+		return nil, &dialError{errRetired}
+	}
+	return own, nil
 }
+
+// errRetired: a transport was still dialling for a request that has long got
+// another connection, and the peer was removed in the meantime.
+var errRetired = errors.New("trunk: the peer was removed")
 
 // conn is a connection to a peer. It limits the time between two writes, and
 // knows how it ended.
@@ -69,6 +78,12 @@ func (c *conn) Read(p []byte) (int, error) {
 func (c *conn) Write(p []byte) (int, error) {
 	c.Conn.SetWriteDeadline(time.Now().Add(c.send))
 	return c.Conn.Write(p)
+}
+
+// Close implements net.Conn.
+func (c *conn) Close() error {
+	c.end.closed(c)
+	return c.Conn.Close()
 }
 
 // CloseWrite ends one direction of an upgraded connection.

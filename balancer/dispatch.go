@@ -26,21 +26,23 @@ type dispatch struct {
 	attempts []Attempt
 	inline   [2]Attempt
 	log      *Log
+	// decisions is told how each peer was chosen; nil: nobody.
+	decisions func(*Decision)
 	// logged is the place in log of the held peer's attempt.
 	logged     int
 	prev, next *dispatch // in end's list
 }
 
 // begin starts a request. The error is an *InputError.
-func (d *dispatch) begin(up *Upstream, in Input, log *Log) error {
-	d.up, d.log = up, log
+func (d *dispatch) begin(up *Upstream, in Input, with *carry) error {
+	d.up, d.log, d.decisions = up, with.log, with.decisions
 	d.attempts = d.inline[:0]
 	d.asked = false
 	if up.inputs.client && !in.Client.IsValid() {
 		return &InputError{Field: "Input.Client", Method: "ip_hash"}
 	}
 	d.req.Key, d.req.Client, d.req.Hint = in.Key, in.Client.Unmap(), in.Hint
-	d.req.MaxTries = up.retry.Tries
+	d.req.MaxTries, d.req.BackupTry = up.retry.Tries, up.retry.KeepBackup
 	return up.peers.Begin(&d.req)
 }
 
@@ -50,7 +52,7 @@ func (d *dispatch) get() error {
 	if d.up.closed.Load() {
 		return ErrClosed
 	}
-	err := d.up.peers.Get(&d.req)
+	err := d.pick()
 	// Get has read the clock, or somebody else's has a moment later.
 	d.since = time.Duration(d.up.now.Load())
 	if !d.asked {
@@ -78,9 +80,12 @@ func (d *dispatch) gotHeader() {
 // free returns the held peer. What it did is noted, if a is not nil, as *a, of
 // which the caller has filled in kind, status and error.
 func (d *dispatch) free(o Outcome, a *Attempt) {
-	d.end.drop(d)
+	last := d.end.drop(d)
 	d.held = false
 	d.up.peers.Free(&d.req, o)
+	if last && d.up.closed.Load() {
+		d.end.closeIdle() // Close could not, since this one held it
+	}
 	if a != nil {
 		a.Outcome = o
 		d.fill(a)
@@ -90,7 +95,7 @@ func (d *dispatch) free(o Outcome, a *Attempt) {
 
 // fill completes an attempt by what is known of the held peer.
 func (d *dispatch) fill(a *Attempt) {
-	s := &d.end.server
+	s := d.end.server()
 	a.Addr, a.Name, a.Backup = s.Addr, s.Name, s.Backup
 	a.Header, a.Duration = d.toHeader, d.up.clock()-d.since
 }

@@ -1,15 +1,19 @@
 package balancer
 
 import (
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// endpoint is what balancer keeps of a peer: where to dial, and who holds it,
-// in the order of their taking. Goroutines may share it.
+// endpoint is what balancer keeps of a peer: where to dial, the connections to
+// it, and who holds it, in the order of their taking. It lives as long as the
+// peer: an address that is removed and added again has a new one. Goroutines
+// may share it.
 type endpoint struct {
-	server Server // as it was when the peer was new
+	// info is the peer's present configuration. Its Addr never changes.
+	info atomic.Pointer[Server]
 	// h2 says that the peer has answered in HTTP/2; breaks counts the
 	// connections that its side has ended.
 	h2     atomic.Bool
@@ -21,13 +25,22 @@ type endpoint struct {
 	mu sync.Mutex
 	// The list is a ring through root, the oldest first.
 	root dispatch
+	// conns are the open connections that trunk has dialled for its
+	// RoundTrippers.
+	conns map[net.Conn]struct{}
+	// retired: the peer is removed and nobody holds it.
+	retired bool
 }
 
 func newEndpoint(s Server) *endpoint {
-	e := &endpoint{server: s}
+	e := &endpoint{conns: map[net.Conn]struct{}{}}
+	e.info.Store(&s)
 	e.root.prev, e.root.next = &e.root, &e.root
 	return e
 }
+
+// server returns the peer's configuration.
+func (e *endpoint) server() *Server { return e.info.Load() }
 
 // route returns the way to the peer under a RoundTripper.
 func (e *endpoint) route(t *transport) route { return (*e.routes.Load())[t.index] }
@@ -51,6 +64,37 @@ func (e *endpoint) closeIdle() {
 	}
 }
 
+// retire closes all connections to a peer that is removed and that nobody holds:
+// also those that a transport does not count as idle yet, and, when they come, those
+// that it is still dialling.
+func (e *endpoint) retire() {
+	e.mu.Lock()
+	conns := e.conns
+	e.retired, e.conns = true, nil
+	e.mu.Unlock()
+	e.closeIdle()
+	for c := range conns {
+		c.Close()
+	}
+}
+
+// opened notes a connection. It reports false if the peer is retired.
+func (e *endpoint) opened(c net.Conn) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.retired {
+		e.conns[c] = struct{}{}
+	}
+	return !e.retired
+}
+
+// closed notes that a connection is closed.
+func (e *endpoint) closed(c net.Conn) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.conns, c)
+}
+
 // hold notes that d holds the peer.
 func (e *endpoint) hold(d *dispatch) {
 	e.mu.Lock()
@@ -59,12 +103,14 @@ func (e *endpoint) hold(d *dispatch) {
 	e.mu.Unlock()
 }
 
-// drop notes that d holds it no longer.
-func (e *endpoint) drop(d *dispatch) {
+// drop notes that d holds it no longer, and reports whether nobody does.
+func (e *endpoint) drop(d *dispatch) (free bool) {
 	e.mu.Lock()
 	d.prev.next, d.next.prev = d.next, d.prev
 	d.prev, d.next = nil, nil
+	free = e.root.next == &e.root
 	e.mu.Unlock()
+	return free
 }
 
 // oldest returns when the peer was got by the request that has held it longest.

@@ -80,11 +80,11 @@ func (x *exchange) run(t *transport, r *http.Request) (*http.Response, error) {
 // loop asks peers until one answers or no other may be asked.
 func (x *exchange) loop() (*http.Response, error) {
 	ctx := x.r.Context()
-	in, log := Input{}.ofContext(ctx)
+	in, with := Input{}.ofContext(ctx)
 	if x.up.inputs.wanted {
 		in = x.up.inputs.fill(in, x.r)
 	}
-	if err := x.begin(x.up, in, log); err != nil {
+	if err := x.begin(x.up, in, with); err != nil {
 		return nil, x.fail(err)
 	}
 	if x.has && x.up.retry.BufferFirst && x.out.tape != nil {

@@ -53,11 +53,12 @@ func (i *inputs) fill(in Input, r *http.Request) Input {
 	return in
 }
 
-// ofContext completes an input by what WithInput put into the context.
-func (in Input) ofContext(ctx context.Context) (Input, *Log) {
+// ofContext completes an input by what WithInput put into the context, and returns
+// what else that brings along.
+func (in Input) ofContext(ctx context.Context) (Input, *carry) {
 	c := carried(ctx)
 	if c == nil {
-		return in, nil
+		return in, &noCarry
 	}
 	if in.Key == "" {
 		in.Key = c.input.Key
@@ -68,5 +69,7 @@ func (in Input) ofContext(ctx context.Context) (Input, *Log) {
 	if in.Hint == "" {
 		in.Hint = c.input.Hint
 	}
-	return in, c.log
+	return in, c
 }
+
+var noCarry carry

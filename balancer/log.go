@@ -98,8 +98,9 @@ func (l *Log) len() int {
 
 // carry is what a context brings along, found in one look-up.
 type carry struct {
-	input Input
-	log   *Log
+	input     Input
+	log       *Log
+	decisions func(*Decision)
 }
 
 type carryKey struct{}
@@ -109,22 +110,24 @@ func carried(ctx context.Context) *carry {
 	return c
 }
 
+// with returns a context that brings along what ctx does, but for the change.
+func with(ctx context.Context, change func(*carry)) context.Context {
+	c := &carry{}
+	if old := carried(ctx); old != nil {
+		*c = *old
+	}
+	change(c)
+	return context.WithValue(ctx, carryKey{}, c)
+}
+
 // WithInput returns a context whose requests are balanced by in. It goes before
 // Config.Input and the method's variables; the fields that in leaves empty
 // come from these.
 func WithInput(ctx context.Context, in Input) context.Context {
-	c := carry{input: in}
-	if old := carried(ctx); old != nil {
-		c.log = old.log
-	}
-	return context.WithValue(ctx, carryKey{}, &c)
+	return with(ctx, func(c *carry) { c.input = in })
 }
 
 // WithLog returns a context whose requests note their attempts in l.
 func WithLog(ctx context.Context, l *Log) context.Context {
-	c := carry{log: l}
-	if old := carried(ctx); old != nil {
-		c.input = old.input
-	}
-	return context.WithValue(ctx, carryKey{}, &c)
+	return with(ctx, func(c *carry) { c.log = l })
 }

@@ -27,7 +27,7 @@ func (x *exchange) turnBack(resp *http.Response) {
 		}
 		host = net.JoinHostPort(u.Hostname(), port)
 	}
-	s := &x.end.server
+	s := x.end.server()
 	if !strings.EqualFold(host, s.Addr) && !strings.EqualFold(host, s.Name) && !strings.EqualFold(u.Host, s.Name) {
 		return
 	}

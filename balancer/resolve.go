@@ -1,19 +1,28 @@
 package balancer
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
-	"slices"
 	"strings"
 )
 
-// Resolver looks up host names. *net.Resolver is one.
+// Resolver looks up host names. *net.Resolver is one. A look-up must end when its
+// context does.
 type Resolver interface {
 	// LookupNetIP returns the addresses of a host; network is "ip".
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+}
+
+// ServiceResolver is a Resolver that also knows SRV records, for servers with
+// Service. *net.Resolver is one.
+type ServiceResolver interface {
+	Resolver
+	// LookupSRV returns the SRV records of _service._proto.name or, where
+	// service and proto are empty, of name.
+	LookupSRV(ctx context.Context, service, proto, name string) (cname string, records []*net.SRV, err error)
 }
 
 // Verbatim as Config.Resolver looks nothing up: every name is one peer, whose
@@ -24,13 +33,14 @@ var Verbatim Resolver = verbatim{}
 type verbatim struct{}
 
 func (verbatim) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
-	return nil, fmt.Errorf("trunk: the Verbatim resolver looks nothing up")
+	return nil, errors.New("trunk: the Verbatim resolver looks nothing up")
 }
 
 // A ResolveError says which server's name could not be looked up. Unwrap
 // returns the resolver's error.
 type ResolveError struct {
-	// Server is the index in Config.Servers, Host the name.
+	// Server is the index in the list of servers, Host the name, or the name
+	// that was asked for SRV records.
 	Server int
 	Host   string
 	Err    error
@@ -42,41 +52,59 @@ func (e *ResolveError) Error() string {
 
 func (e *ResolveError) Unwrap() error { return e.Err }
 
-// resolve returns the servers with every host name replaced by its addresses (see
-// Expand): IPv4 first, as nginx has them. Resolve and Service are the membership's, and
-// a name with resolve is looked up once like any other.
-func resolve(ctx context.Context, r Resolver, servers []Server) ([]Server, error) {
-	if r == Verbatim {
-		return servers, nil
+var errNoAddresses = errors.New("no addresses")
+
+// lookupIP asks for a host's addresses, in the resolver's order and each but once.
+// net.Resolver has IPv4 addresses mapped into IPv6 at times, so that all of these
+// count as IPv4. Zones are nginx's to drop.
+func lookupIP(ctx context.Context, r Resolver, host string) ([]netip.Addr, error) {
+	ips, err := r.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return nil, err
 	}
-	if r == nil {
-		r = net.DefaultResolver
-	}
-	once := make([]Server, len(servers))
-	for i, s := range servers {
-		if s.Service != "" {
-			return nil, &ConfigError{Server: i, Field: "Service", Value: s.Service, Reason: "SRV records are not looked up yet"}
+	seen := make(map[netip.Addr]bool, len(ips))
+	out := make([]netip.Addr, 0, len(ips))
+	for _, ip := range ips {
+		if ip = ip.Unmap().WithZone(""); ip.IsValid() && !seen[ip] {
+			seen[ip] = true
+			out = append(out, ip)
 		}
-		s.Resolve = false
-		once[i] = s
 	}
-	return Expand(once, func(host string) ([]netip.Addr, error) {
-		ips, err := r.LookupNetIP(ctx, "ip", host)
-		ips = slices.Clone(ips)
-		slices.SortStableFunc(ips, func(a, b netip.Addr) int {
-			return cmp.Compare(a.Unmap().BitLen(), b.Unmap().BitLen())
-		})
-		for i := range ips {
-			ips[i] = ips[i].Unmap()
+	if len(out) == 0 {
+		return nil, errNoAddresses
+	}
+	return out, nil
+}
+
+// lookupSRV asks for the SRV records of a service of a host as nginx does: a
+// service without a dot is one over TCP, any other is put in front as it stands.
+// A resolver that has found some records to be broken has the others.
+func lookupSRV(ctx context.Context, r ServiceResolver, service, host string) ([]*net.SRV, error) {
+	proto, name := "tcp", host
+	if strings.Contains(service, ".") {
+		service, proto, name = "", "", service+"."+host
+	}
+	_, records, err := r.LookupSRV(ctx, service, proto, name)
+	var out []*net.SRV
+	for _, srv := range records {
+		// A dot says that there is no such service here.
+		if srv != nil && srv.Port > 0 && strings.Trim(srv.Target, ".") != "" {
+			out = append(out, srv)
 		}
-		return ips, err
-	})
+	}
+	if len(out) == 0 {
+		if err == nil {
+			err = errNoAddresses
+		}
+		return nil, err
+	}
+	return out, nil
 }
 
 // network parts a peer's address into what a dialler wants.
 func network(addr string) (network, address string) {
-	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
-		return "unix", path
+	if len(addr) >= 5 && strings.EqualFold(addr[:5], "unix:") {
+		return "unix", addr[5:]
 	}
 	return "tcp", addr
 }

@@ -28,19 +28,22 @@ func (n names) LookupNetIP(_ context.Context, network, host string) ([]netip.Add
 	return out, nil
 }
 
-// A name is one peer per address, IPv4 first, each with the whole weight and the
-// name of its line; what is numeric never reaches the resolver.
+// A name is one peer per address, in the resolver's order, each with the whole weight
+// and the name of its line; what is numeric never reaches the resolver.
 func TestResolve(t *testing.T) {
 	known := names{"app": {"::1", "10.0.0.1", "::ffff:10.0.0.2"}}
 	for _, tc := range []struct {
 		addr string
 		want []string
 	}{
-		{"app:8080", []string{"10.0.0.1:8080", "10.0.0.2:8080", "[::1]:8080"}},
-		{"app", []string{"10.0.0.1:80", "10.0.0.2:80", "[::1]:80"}},
+		{"app:8080", []string{"[::1]:8080", "10.0.0.1:8080", "10.0.0.2:8080"}},
+		{"app", []string{"[::1]:80", "10.0.0.1:80", "10.0.0.2:80"}},
 		{"10.0.0.9:81", []string{"10.0.0.9:81"}},
 		{"10.0.0.9", []string{"10.0.0.9:80"}},
 		{"010.0.0.9", []string{"10.0.0.9:80"}},
+		{"10.1", []string{"10.0.0.1:80"}},
+		{"[::ffff:10.0.0.9]", []string{"[::ffff:10.0.0.9]:80"}},
+		{"UNIX:/run/s", []string{"UNIX:/run/s"}},
 		{"[2001:db8::1]:81", []string{"[2001:db8::1]:81"}},
 		{"unix:/run/s", []string{"unix:/run/s"}},
 	} {
@@ -73,6 +76,9 @@ func TestConfigErrors(t *testing.T) {
 		"Addr":                   {Servers: []balancer.Server{{}}},
 		"Keepalive":              {Servers: good, Keepalive: -2},
 		"Resolution":             {Servers: good, Resolution: 1},
+		"ResolveInterval":        {Servers: good, ResolveInterval: -1},
+		"ResolveTimeout":         {Servers: good, ResolveTimeout: -1},
+		"Service":                {Servers: []balancer.Server{{Addr: "app", Service: "http"}}},
 		"Retry.On":               {Servers: good, Retry: balancer.Retry{On: 1 << 15}},
 		"Retry.Counts":           {Servers: good, Retry: balancer.Retry{Counts: 1 << 15}},
 		"Retry.Tries":            {Servers: good, Retry: balancer.Retry{Tries: -1}},

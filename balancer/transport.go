@@ -46,7 +46,7 @@ func (u *Upstream) RoundTripper(base http.RoundTripper) http.RoundTripper {
 	defer u.mu.Unlock()
 	t.index = len(u.bases)
 	u.bases = append(u.bases, t)
-	for _, e := range u.ends {
+	for e := range u.ends.all() {
 		r := t.newRoute(e)
 		if no, ok := r.(unreachable); ok {
 			t.err = no.err
@@ -127,9 +127,9 @@ func closeBody(r *http.Request) {
 // newRoute makes the way to a peer.
 func (t *transport) newRoute(e *endpoint) route {
 	if t.tmpl == nil {
-		network, addr := network(e.server.Addr)
+		network, addr := network(e.server().Addr)
 		if network == "unix" {
-			return unreachable{&BaseError{"it is no *http.Transport, and cannot reach " + e.server.Addr}}
+			return unreachable{&BaseError{"it is no *http.Transport, and cannot reach " + e.server().Addr}}
 		}
 		return &rewriter{base: t.other, addr: addr, timeout: t.up.retry.ReadTimeout}
 	}

@@ -30,8 +30,8 @@ type Try struct {
 // of in, or of WithInput. Nothing is held before Next.
 func (u *Upstream) Start(ctx context.Context, in Input) *Try {
 	t := &Try{ctx: ctx}
-	in, log := in.ofContext(ctx)
-	if err := t.d.begin(u, u.inputs.fill(in, nil), log); err != nil {
+	in, with := in.ofContext(ctx)
+	if err := t.d.begin(u, u.inputs.fill(in, nil), with); err != nil {
 		t.end(err)
 	}
 	return t

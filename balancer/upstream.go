@@ -2,7 +2,10 @@ package balancer
 
 import (
 	"context"
+	"fmt"
+	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,33 +33,58 @@ type Upstream struct {
 	eventful      atomic.Bool
 	onlyUpstream  bool
 	keepRedirects bool
+	explain       Explain
+	explained     atomic.Uint64 // the part of a Decision that is due
 	warnings      []Warning
 
 	pool   sync.Pool // of *exchange
 	closed atomic.Bool
 	mu     sync.Mutex
-	ends   []*endpoint  // all peers, in list order
+	ends   roster
 	bases  []*transport // all RoundTrippers
+
+	// changing is held while the set of peers changes. No hook, look-up or
+	// request runs under it. It is taken before mu.
+	changing sync.Mutex
+	lines    atomic.Pointer[lines]
+	names    names
+	lookups  lookups
+	events   *events // nil: nobody wants to know
+	drains   drains
+	dial     dialFunc // of DialContext
+	method   peer.Method
 }
 
 // New makes an upstream. The context is for looking up the host names in
-// c.Servers; the upstream does not live in it. The error is a *ConfigError, a
-// *ResolveError, or what the method says of its servers.
+// c.Servers; the upstream does not live in it. It has a goroutine only if names
+// are looked up again (Server.Resolve), which ends with Close. The error is a
+// *ConfigError, a *ResolveError, or what the method says of its servers.
 func New(ctx context.Context, c Config) (*Upstream, error) {
 	retry, err := c.Retry.normalized()
 	if err != nil {
 		return nil, err
 	}
+	if err := c.Explain.check(); err != nil {
+		return nil, err
+	}
 	if c.Keepalive < NoKeepalive {
 		return nil, &ConfigError{Server: -1, Field: "Keepalive", Value: c.Keepalive, Reason: "must be at least 0, or NoKeepalive"}
 	}
-	servers, err := resolve(ctx, c.Resolver, c.Servers)
+	if err := c.checkLookups(); err != nil {
+		return nil, err
+	}
+	names := names{resolver: c.Resolver}
+	if names.resolver == nil {
+		names.resolver = net.DefaultResolver
+	}
+	given, err := names.first(ctx, c.Servers)
 	if err != nil {
 		return nil, err
 	}
 	u := &Upstream{
 		name: c.Name, clock: c.Clock, retry: retry, nginx: c.Nginx, keepalive: c.Keepalive,
 		budget: newBudget(retry.Budget), onlyUpstream: c.OnlyUpstream, keepRedirects: c.KeepRedirects,
+		explain: c.Explain, names: names, lookups: newLookups(&c), events: newEvents(c.OnEvent), dial: c.Dial, method: c.Method,
 	}
 	if u.clock == nil {
 		u.clock = wallClock()
@@ -76,13 +104,18 @@ func New(ctx context.Context, c Config) (*Upstream, error) {
 	if c.Sticky != nil {
 		method = sticky.Over(method)
 	}
-	u.peers, err = peer.New(servers, method, &peer.Options{
+	u.peers, err = peer.New(given.servers, method, &peer.Options{
 		Clock: clock, Source: c.Source, Resolution: c.Resolution, Policy: c.Policy, RandomStart: c.RandomStart,
-		Attach: func(s Server) any { return u.attach(s) },
+		OnEvent: u.events.options(),
+		Attach:  func(s Server) any { return u.attach(s) },
+		OnIdle:  u.idle,
 	})
 	if err != nil {
-		return nil, err
+		return nil, given.blame(err)
 	}
+	u.follow()
+	u.lines.Store(&lines{slices.Clone(c.Servers)})
+	u.names.keep(given.answers)
 	if u.inputs, err = newInputs(&c); err != nil {
 		return nil, err
 	}
@@ -95,6 +128,7 @@ func New(ctx context.Context, c Config) (*Upstream, error) {
 		})
 	}
 	u.pool.New = func() any { return newExchange(u) }
+	u.watchNames()
 	return u, nil
 }
 
@@ -119,6 +153,9 @@ func (w watched) Build(s *peer.Set) (peer.Selector, error) {
 	return sel, err
 }
 
+// String is the method's own.
+func (w watched) String() string { return fmt.Sprint(w.Method) }
+
 // wallClock is peer's default clock, shared with it.
 func wallClock() func() time.Duration {
 	start := time.Now()
@@ -129,11 +166,13 @@ func wallClock() func() time.Duration {
 // Name returns the upstream's name.
 func (u *Upstream) Name() string { return u.name }
 
-// Close lets no further request in (ErrClosed), and closes the idle connections.
-// Requests that hold a peer go on to their end. It may be called more than once,
-// and returns nil.
+// Close lets no further request and no change in (ErrClosed), ends the looking up
+// of names, and closes the idle connections. It waits for nobody: requests that hold a
+// peer go on to their end, and their connections are closed then. It may be called
+// more than once, and returns nil.
 func (u *Upstream) Close() error {
 	u.closed.Store(true)
+	u.lookups.end()
 	u.CloseIdleConnections()
 	return nil
 }
@@ -145,53 +184,7 @@ func (u *Upstream) CloseIdleConnections() {
 	}
 }
 
-// attach makes what is kept of a peer that is new.
-func (u *Upstream) attach(s Server) *endpoint {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	e := newEndpoint(s)
-	for _, t := range u.bases {
-		e.addRoute(t.newRoute(e))
-	}
-	u.ends = append(u.ends, e)
-	return e
-}
-
-func (u *Upstream) endpoints() []*endpoint {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.ends[:len(u.ends):len(u.ends)]
-}
-
 // named reports whether a URL's host is the upstream's name.
 func (u *Upstream) named(r *url.URL) bool {
 	return r.Host == u.name || strings.EqualFold(r.Hostname(), u.name) || strings.EqualFold(r.Host, u.name)
-}
-
-// PeerState is a peer and its state at one moment.
-type PeerState struct {
-	peer.Peer
-	peer.State
-	// OldestHeld is for how long the peer has been held by the request that
-	// has held it longest; 0: by none. A response body that was never closed
-	// shows here.
-	OldestHeld time.Duration
-}
-
-// State returns the peers with their state: the primary group, then the backups,
-// each in list order. nil for a nil Upstream.
-func (u *Upstream) State() []PeerState {
-	if u == nil {
-		return nil
-	}
-	ends := u.endpoints()
-	var out []PeerState
-	for i, p := range u.peers.Snapshot().Peers {
-		s := PeerState{Peer: p.Peer, State: p.State}
-		if since, held := ends[i].oldest(); held {
-			s.OldestHeld = max(u.clock()-since, 1)
-		}
-		out = append(out, s)
-	}
-	return out
 }

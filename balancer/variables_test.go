@@ -200,8 +200,8 @@ func TestInputPrecedence(t *testing.T) {
 			in.client = true
 			r := received(t, "GET /?u=42 HTTP/1.1\nHost: x\nK: "+tc.header)
 			ctx := WithLog(WithInput(context.Background(), tc.context), new(Log))
-			got, log := Input{}.ofContext(ctx)
-			require.NotNil(t, log)
+			got, with := Input{}.ofContext(ctx)
+			require.NotNil(t, with.log)
 			require.Equal(t, tc.want, in.fill(got, r))
 		})
 	}

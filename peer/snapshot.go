@@ -19,6 +19,12 @@ type Snapshot struct {
 type PeerSnapshot struct {
 	Peer
 	State
+	// Attached is what Options.Attach has made for the peer.
+	Attached any `json:"-"`
+	// OldestHeld is for how long the peer has been held by the request that has
+	// held it longest; 0: by none, or not known, for package balancer keeps that
+	// account. A response body that was never closed shows here.
+	OldestHeld time.Duration `json:"oldest_held,omitempty"`
 	// Removed: the set does not have it any more.
 	Removed bool `json:"removed,omitempty"`
 	// Out: it has failed as often as it may. It is asked again from OutUntil on,
@@ -56,7 +62,7 @@ func (u *Upstream) Snapshot() Snapshot {
 func (g *Group) snapshot(i int) PeerSnapshot {
 	p, c := &g.peers[i], &g.cold[i]
 	w := p.load.Load()
-	s := PeerSnapshot{Peer: g.peer(i), State: g.state(i), Removed: g.index == leaving, Out: w&out != 0, Gets: p.gets,
+	s := PeerSnapshot{Peer: g.peer(i), State: g.state(i), Attached: c.attached, Removed: g.index == leaving, Out: w&out != 0, Gets: p.gets,
 		Failed: c.counts[Failed], Next: c.counts[Next], Abandoned: c.counts[Abandoned]}
 	// An OK free takes no lock and counts nothing: what is neither held nor
 	// freed otherwise was freed so.

@@ -1,0 +1,88 @@
+package balancer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/trunklb/trunk/internal/nginxconf"
+)
+
+// ErrInUse: Drained for a peer that is not being emptied. Test for it with errors.Is.
+var ErrInUse = errors.New("trunk: the peer is neither removed nor down nor draining")
+
+// Drained waits until nobody holds the peers of an address any more that were
+// removed, or are Down or Drain: then the process behind it can end without
+// harm. The address is that of a server line or, where the line has a name, that
+// or one of its addresses. One that no peer has, or has any more, is drained.
+//
+// The error is the context's, or wraps ErrInUse where the peer takes requests
+// like any other. Requests that hold a peer for ever, as DialContext's connections
+// may, keep it for ever. Config.OnEvent tells the same (peer.PeerIdle). A peer
+// with Drain may get requests again that sticky binds to it.
+func (u *Upstream) Drained(ctx context.Context, addr string) error {
+	for first := true; ; first = false {
+		again := u.drains.wait()
+		held, inUse := u.emptying(addr)
+		switch {
+		case held == 0 && inUse && first:
+			return fmt.Errorf("%w: %s", ErrInUse, addr)
+		case held == 0:
+			return nil
+		}
+		select {
+		case <-again:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// emptying counts who holds the peers of an address that are to be empty. inUse
+// says that there is one that is not.
+func (u *Upstream) emptying(addr string) (held int64, inUse bool) {
+	text := printed(addr)
+	for _, p := range u.peers.Snapshot().Peers {
+		switch s := &p.Server; {
+		case s.Addr != addr && s.Addr != text && s.Name != addr:
+		case p.Removed || s.Down || s.Drain:
+			held += p.Conns
+		default:
+			inUse = true
+		}
+	}
+	return held, inUse
+}
+
+// printed returns an address as peers have it; itself if it is none.
+func printed(addr string) string {
+	if a, refusal := nginxconf.ParseAddr(addr, 80); refusal == "" {
+		return a.String()
+	}
+	return addr
+}
+
+// drains wakes those that wait for a peer to be idle. Goroutines may share it.
+type drains struct {
+	mu   sync.Mutex
+	next chan struct{} // closed at the next idle peer; nil: nobody waits
+}
+
+func (d *drains) wait() <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.next == nil {
+		d.next = make(chan struct{})
+	}
+	return d.next
+}
+
+func (d *drains) tell() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.next != nil {
+		close(d.next)
+		d.next = nil
+	}
+}

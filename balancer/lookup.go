@@ -1,0 +1,177 @@
+package balancer
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// Lookup is what came of looking a name up again: see Config.OnLookup.
+type Lookup struct {
+	// Host is the name, Service that of the server line ("" for addresses).
+	Host, Service string
+	// Err is why there was no answer, or not the whole of it: the addresses that
+	// are missing because of it stay. Or why the set could not be made of it;
+	// then nothing was changed.
+	Err error
+	// Added and Removed are the addresses that the name has more and less than
+	// before: "10.0.0.1" or "::1", for a service "10.0.0.1:80" or "[::1]:80".
+	Added, Removed []string
+}
+
+const (
+	defaultInterval = 30 * time.Second
+	// defaultLookup is nginx's resolver_timeout.
+	defaultLookup = 30 * time.Second
+)
+
+// checkLookups refuses negative times.
+func (c *Config) checkLookups() error {
+	for _, f := range []struct {
+		field string
+		value time.Duration
+	}{{"ResolveInterval", c.ResolveInterval}, {"ResolveTimeout", c.ResolveTimeout}} {
+		if f.value < 0 {
+			return &ConfigError{Server: -1, Field: f.field, Value: f.value, Reason: "must be at least 0; 0 means the default"}
+		}
+	}
+	return nil
+}
+
+// lookups is the looking up again of names. It is guarded by Upstream.changing,
+// but for the configuration.
+type lookups struct {
+	interval, timeout time.Duration
+	hook              func(Lookup)
+	// life ends with Close.
+	life context.Context
+	end  context.CancelFunc
+	// stop ends the present goroutine; nil: there is none.
+	stop context.CancelFunc
+}
+
+func newLookups(c *Config) lookups {
+	l := lookups{interval: cmpDuration(c.ResolveInterval, defaultInterval),
+		timeout: cmpDuration(c.ResolveTimeout, defaultLookup), hook: c.OnLookup}
+	l.life, l.end = context.WithCancel(context.Background())
+	return l
+}
+
+// watchNames starts the goroutine that looks names up again, or ends it where there
+// are none. u.changing is held.
+func (u *Upstream) watchNames() {
+	l, wanted := &u.lookups, len(u.names.known.asked()) > 0
+	switch {
+	case wanted && l.stop == nil:
+		var ctx context.Context
+		ctx, l.stop = context.WithCancel(l.life)
+		go u.lookAgain(ctx)
+	case !wanted && l.stop != nil:
+		l.stop()
+		l.stop = nil
+	}
+}
+
+// lookAgain looks all names up, one after the other, again and again, until ctx
+// ends.
+func (u *Upstream) lookAgain(ctx context.Context) {
+	timer := time.NewTimer(u.lookups.jittered())
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		for _, q := range u.askedAgain() {
+			u.lookOnce(ctx, q)
+			if ctx.Err() != nil {
+				return
+			}
+		}
+		timer.Reset(u.lookups.jittered())
+	}
+}
+
+// jittered is the interval, up to a tenth more or less: processes that were
+// started together shall not ask together for ever.
+func (l *lookups) jittered() time.Duration {
+	return l.interval - l.interval/10 + rand.N(l.interval/5+1)
+}
+
+func (u *Upstream) askedAgain() []question {
+	u.changing.Lock()
+	defer u.changing.Unlock()
+	return u.names.known.asked()
+}
+
+// lookOnce looks one name up, and makes the set of the answer.
+func (u *Upstream) lookOnce(ctx context.Context, q question) {
+	u.changing.Lock()
+	old, known := u.names.known[q]
+	u.changing.Unlock()
+	if !known {
+		return // it was removed in the meantime
+	}
+	limited, cancel := context.WithTimeout(ctx, u.lookups.timeout)
+	list, err := u.names.ask(limited, q, old)
+	cancel()
+	if ctx.Err() != nil {
+		return
+	}
+	l := Lookup{Host: q.host, Service: q.service, Err: err}
+	if len(list) > 0 && !slices.Equal(list, old) {
+		switch failed := u.learn(ctx, q, list); {
+		case failed == errStaleAnswer:
+			return
+		case failed != nil:
+			l.Err = failed
+		default:
+			l.Added, l.Removed = without(list, old), without(old, list)
+		}
+	}
+	if u.lookups.hook != nil && (l.Err != nil || l.Added != nil || l.Removed != nil) {
+		u.lookups.hook(l)
+	}
+}
+
+// errStaleAnswer: the name was removed while it was looked up.
+var errStaleAnswer = errors.New("trunk: the name is not wanted any more")
+
+// learn makes an answer the known one, and the set of it.
+func (u *Upstream) learn(ctx context.Context, q question, list []found) error {
+	u.changing.Lock()
+	u.events.hold()
+	defer u.events.release()
+	defer u.changing.Unlock()
+	if _, known := u.names.known[q]; !known || ctx.Err() != nil {
+		return errStaleAnswer
+	}
+	before := u.names.known[q]
+	u.names.known[q] = list
+	x, err := u.names.expand(u.lines.Load().servers, nil)
+	if err == nil {
+		err = u.exchangePeers(x)
+	}
+	if err != nil {
+		u.names.known[q] = before
+	}
+	return err
+}
+
+// without returns the addresses of a that b does not have; nil for none.
+func without(a, b []found) (list []string) {
+	have := map[string]bool{}
+	for _, f := range b {
+		have[f.String()] = true
+	}
+	for _, f := range a {
+		if s := f.String(); !have[s] {
+			have[s] = true
+			list = append(list, s)
+		}
+	}
+	return list
+}

@@ -1,0 +1,168 @@
+package balancer
+
+import (
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/trunklb/trunk/peer"
+)
+
+// roster is the endpoints of an upstream: those of its present peers, in the
+// order of the set, and those of removed peers that are still held. It is
+// guarded by Upstream.mu.
+type roster struct {
+	set     *peer.Set
+	present []*endpoint
+	leaving []*endpoint
+	// fresh are those that were made for the set that is coming.
+	fresh []*endpoint
+}
+
+// all are the endpoints, those of the coming set too.
+func (r *roster) all() iter.Seq[*endpoint] {
+	return func(yield func(*endpoint) bool) {
+		for _, list := range [][]*endpoint{r.present, r.leaving, r.fresh} {
+			for _, e := range list {
+				if !yield(e) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// follow brings the endpoints into the order of a set that peer has just made
+// present. Which peer stayed is decided as peer does: of several with one
+// address the first is the first.
+func (r *roster) follow(set *peer.Set) {
+	if set == r.set {
+		return
+	}
+	known := map[string][]*endpoint{}
+	for _, e := range r.present {
+		addr := e.server().Addr
+		known[addr] = append(known[addr], e)
+	}
+	fresh := r.fresh
+	r.set, r.present, r.fresh = set, nil, nil
+	for _, group := range []int{peer.Primary, peer.Backup} {
+		for i := range set.Len(group) {
+			s := set.Server(group, i)
+			var e *endpoint
+			if old := known[s.Addr]; len(old) > 0 {
+				e, known[s.Addr] = old[0], old[1:]
+				if *e.server() != s {
+					e.info.Store(&s)
+				}
+			} else {
+				e, fresh = fresh[0], fresh[1:]
+			}
+			r.present = append(r.present, e)
+		}
+	}
+	for _, rest := range known {
+		for _, e := range rest {
+			if !e.isRetired() {
+				r.leaving = append(r.leaving, e)
+			}
+		}
+	}
+}
+
+// forget drops an endpoint whose peer is gone.
+func (r *roster) forget(e *endpoint) {
+	r.leaving = slices.DeleteFunc(r.leaving, func(o *endpoint) bool { return o == e })
+}
+
+func (e *endpoint) isRetired() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.retired
+}
+
+// attach makes what is kept of a peer that is new.
+func (u *Upstream) attach(s Server) *endpoint {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	e := newEndpoint(s)
+	for _, t := range u.bases {
+		e.addRoute(t.newRoute(e))
+	}
+	u.ends.fresh = append(u.ends.fresh, e)
+	return e
+}
+
+// follow is told that peers have another set.
+func (u *Upstream) follow() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.ends.follow(u.peers.Set())
+}
+
+// idle is told of a peer that nobody holds any more, and that is wanted so. It
+// runs in the goroutine of the request, or of the change, that made it so.
+func (u *Upstream) idle(p peer.Idle) {
+	if p.Removed {
+		e := p.Attached.(*endpoint)
+		e.retire()
+		u.mu.Lock()
+		u.ends.forget(e)
+		u.mu.Unlock()
+	}
+	u.drains.tell()
+}
+
+// endpoints returns the endpoints of all peers, the removed ones too that are held.
+func (u *Upstream) endpoints() []*endpoint {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Collect(u.ends.all())
+}
+
+// State returns the peers with their state: the primary group, then the backups,
+// each in list order, then those that were removed while requests held them. nil
+// for a nil Upstream.
+func (u *Upstream) State() []PeerState {
+	if u == nil {
+		return nil
+	}
+	// So that set and endpoints are those of one moment.
+	u.changing.Lock()
+	defer u.changing.Unlock()
+	peers := u.peers.Snapshot().Peers
+	u.mu.Lock()
+	present, leaving := u.ends.present, slices.Clone(u.ends.leaving)
+	u.mu.Unlock()
+	var out []PeerState
+	for i, p := range peers {
+		s := PeerState{Peer: p.Peer, State: p.State, Removed: p.Removed}
+		var e *endpoint
+		if !p.Removed {
+			e = present[i]
+		} else if n := slices.IndexFunc(leaving, func(e *endpoint) bool { return e.server().Addr == p.Server.Addr }); n >= 0 {
+			e = leaving[n]
+			leaving = slices.Delete(leaving, n, n+1)
+		}
+		if e != nil {
+			if since, held := e.oldest(); held {
+				s.OldestHeld = max(u.clock()-since, 1)
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// PeerState is a peer and its state at one moment.
+type PeerState struct {
+	peer.Peer
+	peer.State
+	// Removed: the set does not have the peer any more, but requests still
+	// hold it. Group and Index mean nothing then.
+	Removed bool
+	// OldestHeld is for how long the peer has been held by the request that
+	// has held it longest; 0: by none. A response body that was never closed
+	// shows here.
+	OldestHeld time.Duration
+}

@@ -65,8 +65,16 @@ func (b *Backends) WantAsked(want string) {
 	if strings.Join(names, " ") == strings.Join(got, " ") {
 		return
 	}
-	b.kit.t.Errorf("the wrong backends were asked:\n  want %s\n  got  %s\nthe peers are now:\n%s",
-		strings.Join(names, " "), strings.Join(got, " "), b.kit.peers())
+	first := 0
+	for first < min(len(names), len(got)) && names[first] == got[first] {
+		first++
+	}
+	why := "nobody else was asked"
+	if first < len(got) {
+		why = "it was decided so:\n  " + strings.ReplaceAll(b.kit.decisions.of(first, len(got)), "\n", "\n  ")
+	}
+	b.kit.t.Errorf("the wrong backends were asked, from the %s on:\n  want %s\n  got  %s\n%s",
+		ordinal(first+1), strings.Join(names, " "), strings.Join(got, " "), why)
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -152,16 +160,6 @@ func (k *kit) byAddr(addr string) (name string, ok bool) {
 		}
 	}
 	return "", false
-}
-
-// peers tells the peers' state in lines.
-func (k *kit) peers() string {
-	var lines []string
-	for _, s := range k.up.State() {
-		lines = append(lines, fmt.Sprintf("  %s weight=%d: conns %d, failed %d of %d, cw %d, ew %d", nameOf(s.Server), s.Server.Weight,
-			s.Conns, s.Fails, s.Server.MaxFails, s.CurrentWeight, s.EffectiveWeight))
-	}
-	return strings.Join(lines, "\n")
 }
 
 func closeBody(r *http.Request) {

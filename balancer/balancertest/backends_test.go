@@ -182,13 +182,14 @@ func TestADeadlineInABubble(t *testing.T) {
 
 func TestWrongBackends(t *testing.T) {
 	says(t, `
-the wrong backends were asked:
+the wrong backends were asked, from the 2nd on:
   want a
   got  a b
-the peers are now:
-  a weight=1: conns 0, failed 1 of 1, cw -2, ew 0
-  b weight=1: conns 0, failed 0 of 1, cw 0, ew 1
-  c weight=1: conns 0, failed 0 of 1, cw 2, ew 1`,
+it was decided so:
+  round robin, try 2 (2 left): b, first of equal current weights
+    a weight=1: tried
+    b weight=1: conns 0, cw 1+1-2=0  <- taken
+    c weight=1: conns 0, cw 1+1=2`,
 		func(t testing.TB) {
 			lb := balancertest.New(t, three)
 			backends := lb.Backends().Script("a", balancertest.Answer{Err: balancertest.Refused})

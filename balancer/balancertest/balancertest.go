@@ -11,7 +11,6 @@ import (
 
 	"github.com/trunklb/trunk/balancer"
 	"github.com/trunklb/trunk/iphash"
-	"github.com/trunklb/trunk/peer"
 )
 
 // LB is an upstream under test. It belongs to the test's goroutine; only
@@ -28,14 +27,13 @@ type kit struct {
 	up     *balancer.Upstream
 	config balancer.Config
 	clock  *fakeClock // nil: the time is not the kit's
-	// method is the method in nginx's words; keyed and addressed say that it
-	// wants a key or the client's address.
-	method           string
+	// keyed and addressed say that the method wants a key or the client's address.
 	keyed, addressed bool
 
 	clients int // how many have come
 	held    map[*balancer.Try]bool
-	last    *peer.Decision
+
+	decisions decisions
 }
 
 // New makes an upstream of a text with exactly one upstream block. A text that
@@ -70,7 +68,7 @@ func Config(t testing.TB, block string) balancer.Config {
 // With a Clock of its own the time is not the kit's, and Advance sleeps: see Bubble.
 func NewConfig(t testing.TB, c balancer.Config) *LB {
 	t.Helper()
-	k := &kit{t: t, method: "round robin", held: map[*balancer.Try]bool{}}
+	k := &kit{t: t, held: map[*balancer.Try]bool{}}
 	if c.Name == "" {
 		c.Name = "backend"
 	}
@@ -85,9 +83,11 @@ func NewConfig(t testing.TB, c balancer.Config) *LB {
 		c.Clock = k.clock.now
 	}
 	if c.Method != nil {
-		k.method = methodName(c.Method)
 		k.keyed = c.Method.KeyText() != ""
 		_, k.addressed = c.Method.(iphash.Method)
+	}
+	if c.Explain.OnDecision == nil {
+		c.Explain = balancer.Explain{Share: 1, OnDecision: k.decisions.add}
 	}
 	up, err := balancer.New(context.Background(), c)
 	if err != nil {

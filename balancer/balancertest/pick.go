@@ -23,8 +23,10 @@ func (lb *LB) Pick() string {
 	return name
 }
 
-// Decision returns how the last pick was decided; nil before the first.
-func (lb *LB) Decision() *peer.Decision { return lb.last }
+// Decision returns how the last choice of the upstream was decided, be it a pick or
+// a request through RoundTripper; nil before the first, and where the
+// configuration has an Explain of its own.
+func (lb *LB) Decision() *peer.Decision { return lb.decisions.last() }
 
 // Fail lets a peer fail once: requests are sent until one goes to it, which is
 // refused; the others are answered at once. If the peer is not chosen within the
@@ -120,17 +122,13 @@ func (k *kit) resolution() time.Duration { return cmp.Or(k.config.Resolution, ti
 // get sends a request. The Try is nil if there is no live peer.
 func (lb *LB) get() (string, *balancer.Try) {
 	lb.t.Helper()
-	in := lb.input()
-	before := lb.up.State()
-	try := lb.up.Start(context.Background(), in)
+	try := lb.up.Start(context.Background(), lb.input())
 	if !try.Next() {
 		if err := try.Err(); !errors.Is(err, balancer.ErrNoLivePeers) {
 			lb.t.Fatalf("balancertest: %v", err)
 		}
-		lb.last = lb.decision(in, before)
 		return Nobody, nil
 	}
-	lb.last = lb.decision(in, before)
 	return nameOf(try.Peer().Server), try
 }
 

@@ -45,9 +45,9 @@ func (lb *LB) WantShare(n int, name string, share, giveOrTake float64) {
 		got := lb.Pick()
 		counts[got]++
 		if got == name {
-			mine = lb.last
+			mine = lb.decisions.last()
 		} else {
-			other = lb.last
+			other = lb.decisions.last()
 		}
 	}
 	got := float64(counts[name]) / float64(max(n, 1))
@@ -89,7 +89,7 @@ func (lb *LB) WantNone(name string, d time.Duration) {
 }
 
 // why is how the last pick was decided, for a message.
-func (k *kit) why() string { return indent(k.last) }
+func (k *kit) why() string { return indent(k.decisions.last()) }
 
 func indent(d *peer.Decision) string {
 	if d == nil {

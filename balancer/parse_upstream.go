@@ -72,7 +72,8 @@ func (p *parser) upstream(d *nginxconf.Directive) *ParseError {
 // addBlock enters a block among the upstreams of its section.
 func (p *parser) addBlock(d *nginxconf.Directive, b *block) *ParseError {
 	key := lower(b.Config.Name)
-	for _, ref := range p.section.byName[key] {
+	if refs := p.section.byName[key]; len(refs) > 0 {
+		ref := refs[0] // nginx looks no further
 		if ref.block != nil {
 			return p.refuse(d, b.Config.Name, fmt.Sprintf(`duplicate upstream "%s"`, b.Config.Name),
 				fmt.Sprintf("the other one is in %s; names compare without case", lineOf(ref.file, ref.line)))

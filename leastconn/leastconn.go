@@ -31,13 +31,17 @@ func (selector) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 		return payer
 	}
 	best, tied := peer.None, false
+	var conns, weight int64 // the best's
 	for i := range g.Len() {
 		if !g.Eligible(i, r, now) {
 			continue
 		}
-		if best < 0 || less(g, i, best) {
-			best, tied = i, false
-		} else if !less(g, best, i) {
+		// Multiplying crosswise keeps it exact.
+		c, w := g.Conns(i), g.Weight(i)
+		switch mine, least := c*weight, conns*w; {
+		case best < 0 || mine < least:
+			best, tied, conns, weight = i, false, c, w
+		case mine == least:
 			tied = true
 		}
 	}
@@ -48,15 +52,9 @@ func (selector) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 	r.Scratch.Rule = peer.TieByTrunk
 	t := g.Trunk()
 	for i := best; i < g.Len(); i++ {
-		if g.Eligible(i, r, now) && !less(g, best, i) {
+		if g.Eligible(i, r, now) && g.Conns(i)*weight == conns*g.Weight(i) {
 			t.Add(i)
 		}
 	}
 	return t.Settle()
-}
-
-// less reports whether peer i has less load for its weight than peer j.
-// Multiplying crosswise keeps it exact.
-func less(g *peer.Group, i, j int) bool {
-	return g.Conns(i)*g.Weight(j) < g.Conns(j)*g.Weight(i)
 }

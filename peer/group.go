@@ -195,7 +195,7 @@ func (g *Group) take(i int, r *Request, now Now) {
 	w := p.load.Load()
 	r.hold(p, &g.cold[i], now)
 	r.tried.add(p.slot)
-	if g.cold[i].drain && g.up.policy.BoundTries {
+	if g.up.policy.BoundTries && g.cold[i].drain {
 		r.tries++
 	}
 	if g.single {

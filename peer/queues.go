@@ -1,5 +1,11 @@
 package peer
 
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
 // queues is the engine of great groups behind the door for whole groups: the
 // same picks, and the same cw and ew whenever they are looked at, without a
 // walk over all peers.
@@ -59,6 +65,8 @@ func newQueues(g *Group) *queues {
 			q.aside = append(q.aside, int32(i))
 		}
 	}
+	// In the order of the queues, so that each goes to the end of its own at once.
+	slices.SortStableFunc(q.aside, func(i, j int32) int { return cmp.Compare(g.peers[j].cw, g.peers[i].cw) })
 	return q
 }
 
@@ -72,7 +80,7 @@ func (g *Group) settled(i int) bool {
 // pick is one round of the trunk over the whole group; the request's payer, if
 // it has one, pays in place of the winner.
 func (q *queues) pick(g *Group, r *Request, now Now) int {
-	t := Trunk{g: g, best: None}
+	t := Trunk{g: g, best: None, bestCW: math.MinInt64}
 	if len(q.aside) > 0 || r.tried.any {
 		t = q.walk(g, r, now)
 	}
@@ -82,7 +90,10 @@ func (q *queues) pick(g *Group, r *Request, now Now) int {
 	for k := range lists {
 		if l := &lists[k]; l.head != nobody {
 			l.cw += l.weight
-			t.offer(int(l.head), l.cw)
+			// As Trunk.offer, in registers.
+			if l.cw > t.bestCW || l.cw == t.bestCW && int(l.head) < t.best {
+				t.best, t.bestCW = int(l.head), l.cw
+			}
 		}
 	}
 	i := t.settle(r.payer)
@@ -96,7 +107,7 @@ func (q *queues) pick(g *Group, r *Request, now Now) int {
 // walk lets those aside take part that may, or queues them where nothing sets them
 // apart any more; and it sets aside those that the request has tried.
 func (q *queues) walk(g *Group, r *Request, now Now) Trunk {
-	t := Trunk{g: g, best: None}
+	t := Trunk{g: g, best: None, bestCW: math.MinInt64}
 	still := q.aside[:0]
 	for _, i := range q.aside {
 		p := &g.peers[i]

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"strings"
+)
+
+// drawn are the contenders in the chart, with weights 1..10 where they know any.
+var drawn = []struct {
+	name    string
+	weights weights
+	color   string
+}{
+	{"plain loop", upTo10, "#8a8a8a"},
+	{"trunk round robin", upTo10, "#1f8a4c"},
+	{"trunk least_conn", upTo10, "#6f58c9"},
+	{"grpc weighted_round_robin", upTo10, "#c2571a"},
+	{"kratos wrr", upTo10, "#b8860b"},
+	{"kratos p2c", equal, "#c0398b"},
+	{"caddy weighted_round_robin", upTo10, "#2878c8"},
+}
+
+// The chart: both axes are logarithmic.
+const (
+	width, height            = 760, 440
+	left, right, top, bottom = 64, 540, 24, 392
+	minN, maxN               = 3.0, 10_000.0
+	minNS, maxNS             = 10.0, 1_000_000.0
+)
+
+func xOf(n float64) float64 {
+	return left + (right-left)*math.Log(n/minN)/math.Log(maxN/minN)
+}
+
+func yOf(ns float64) float64 {
+	return bottom - (bottom-top)*math.Log(min(max(ns, minNS), maxNS)/minNS)/math.Log(maxNS/minNS)
+}
+
+// writeChart draws nanoseconds of a pick and done against the number of peers.
+func writeChart(path string, g growth) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="system-ui, sans-serif" font-size="12">
+<title>Cost of a pick and done against the number of peers</title>
+<style>
+.ink { fill: #24292f } .line { stroke: #d0d7de }
+@media (prefers-color-scheme: dark) { .ink { fill: #e6edf3 } .line { stroke: #3d444d } }
+</style>
+`, width, height)
+	for _, n := range sizes {
+		x := xOf(float64(n))
+		fmt.Fprintf(&b, `<line class="line" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>`+"\n", x, x, top, bottom)
+		fmt.Fprintf(&b, `<text class="ink" x="%.1f" y="%d" text-anchor="middle">%d</text>`+"\n", x, bottom+18, n)
+	}
+	for i, name := range []string{"10 ns", "100 ns", "1 µs", "10 µs", "100 µs", "1 ms"} {
+		y := yOf(minNS * math.Pow10(i))
+		fmt.Fprintf(&b, `<line class="line" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`+"\n", left, right, y, y)
+		fmt.Fprintf(&b, `<text class="ink" x="%d" y="%.1f" text-anchor="end">%s</text>`+"\n", left-8, y+4, name)
+	}
+	fmt.Fprintf(&b, `<text class="ink" x="%d" y="%d" text-anchor="middle">peers</text>`+"\n", (left+right)/2, bottom+38)
+	label := labels{}
+	for _, d := range drawn {
+		label.draw(&b, d.name, d.color, g.line(d.name, d.weights))
+	}
+	label.write(&b)
+	b.WriteString("</svg>\n")
+	return os.WriteFile(path, []byte(b.String()), 0o644)
+}
+
+type point struct{ x, y float64 }
+
+// line is one contender's points.
+func (g growth) line(name string, w weights) []point {
+	var points []point
+	for i, c := range contenders {
+		if c.name != name {
+			continue
+		}
+		for _, n := range sizes {
+			if cell := g[w][n][i]; cell.ok {
+				points = append(points, point{xOf(float64(n)), yOf(cell.ns)})
+			}
+		}
+	}
+	return points
+}

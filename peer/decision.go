@@ -2,6 +2,7 @@ package peer
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -76,7 +77,11 @@ func (d *Decision) before(u *Upstream, r *Request, now Now) {
 	if r.Client.IsValid() {
 		d.Client = r.Client.String()
 	}
-	for gi := int(r.group); gi <= Backup; gi++ {
+	first := int(r.group)
+	if u.policy.LeastBad {
+		first = Primary // who is asked when all are out, in whatever group
+	}
+	for gi := first; gi <= Backup; gi++ {
 		g := &u.groups[gi]
 		g.paid = 0
 		for i := range g.peers {
@@ -90,11 +95,20 @@ func (d *Decision) before(u *Upstream, r *Request, now Now) {
 				k.Name = c.member.Name
 			}
 			if k.Verdict == FailedOut {
-				k.Probe = time.Duration(p.checked+p.failTimeout+1)*u.resolution - now.Time
+				k.Probe = g.probe(i) - now.Time
 			}
 			d.Peers = append(d.Peers, k)
 		}
 	}
+}
+
+// probe is when a peer that is out is asked again, since the Unix epoch.
+func (g *Group) probe(i int) time.Duration {
+	ticks := g.peers[i].checked + g.peers[i].failTimeout + 1
+	if ticks > int64(math.MaxInt64/g.up.resolution) {
+		return math.MaxInt64 // never
+	}
+	return time.Duration(ticks) * g.up.resolution
 }
 
 // after notes what the pick has made of it.

@@ -8,11 +8,8 @@ func (g *Group) fail(i int, now Now) bool {
 	if policy.KeepLast && g.up.isLast(p.slot) {
 		most = 0
 	}
-	if policy.Window > 0 && most > 0 {
-		p.load.healed()
-		for range c.window.add(now.Milli, policy.Window.Milliseconds()) - 1 {
-			p.load.failed(0)
-		}
+	if policy.Window > 0 && c.maxFails > 0 {
+		p.load.recount(c.window.add(now.Milli, policy.Window.Milliseconds()) - 1)
 	}
 	return p.load.failed(most)
 }

@@ -56,12 +56,18 @@ func (l *load) failed(most uint32) bool {
 	return most > 0 && l.fails() >= most && l.Or(out)&out == 0
 }
 
+// recount sets the failures; a peer that is out stays so.
+func (l *load) recount(n int) {
+	for w := l.Load(); !l.CompareAndSwap(w, w&^fails|uint64(min(n, mostFail))<<32); w = l.Load() {
+	}
+}
+
 // healed clears the failures.
 func (l *load) healed() { l.And(^uint64(fails | out)) }
 
 // moved makes every later free take the lock, where it finds the peer's new
 // place, and returns the counts, which nobody changes any more.
-func (l *load) moved() uint64 { return l.Or(locked) & (fails | frees) }
+func (l *load) moved() uint64 { return l.Or(locked) & (fails | out | frees) }
 
 // freeAlone counts a request out without the lock, if nothing else would
 // happen: no failures to clear, no limit that somebody waits for, nobody who

@@ -103,3 +103,16 @@ func (p Policy) checkServers(servers []Server) error {
 	}
 	return nil
 }
+
+// judged is the word of a peer whose max_fails has become most.
+func (p Policy) judged(w uint64, most uint32) uint64 {
+	switch {
+	case most == 0 || failsOf(w) < most:
+		return w &^ out
+	case p.KeepLast || p.Window > 0:
+		// Who is kept though it has failed, or by how much lately, the count
+		// does not say: the next failure will.
+		return w
+	}
+	return w | out
+}

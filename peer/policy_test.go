@@ -356,3 +356,36 @@ func TestBoundTries(t *testing.T) {
 		require.Equal(t, want, r.Tries())
 	}
 }
+
+// Under a window shorter than the fail timeout the failures that took a peer out are
+// no more when its probe fails; it stays out all the same.
+func TestFailedProbeUnderAWindow(t *testing.T) {
+	u := newUpdatable(t, nil, peer.Options{Policy: peer.Policy{Window: 5 * time.Second}},
+		peer.Server{Addr: "a", MaxFails: 3}, peer.Server{Addr: "b"})
+	for range 3 {
+		require.NoError(t, u.Free(u.hold("a"), peer.Failed))
+	}
+	u.now += 11 * time.Second
+	require.NoError(t, u.Free(u.hold("a"), peer.Failed))
+	require.NotContains(t, u.picks(20), "a")
+}
+
+func TestLeastBadOfTheOtherGroup(t *testing.T) {
+	u := newUpdatable(t, nil, peer.Options{Policy: peer.Policy{LeastBad: true}},
+		peer.Server{Addr: "a"}, peer.Server{Addr: "b", Backup: true})
+	for _, addr := range []string{"a", "b"} {
+		require.NoError(t, u.Free(u.hold(addr), peer.Failed))
+		u.now++
+	}
+	r := u.begin()
+	require.Equal(t, "a", u.get(r))
+	require.NoError(t, u.Free(r, peer.Failed))
+	require.Contains(t, u.explain(r), "b, nobody live; out for longest, a backup")
+}
+
+func TestOutForEver(t *testing.T) {
+	u := newUpdatable(t, nil, peer.Options{}, peer.Server{Addr: "a", FailTimeout: math.MaxInt64}, peer.Server{Addr: "b"})
+	require.NoError(t, u.Free(u.hold("a"), peer.Failed))
+	require.Equal(t, time.Duration(math.MaxInt64), u.Snapshot().Peers[0].OutUntil)
+	require.Contains(t, u.explain(u.begin()), "failed 1 of 1, probe in 2")
+}

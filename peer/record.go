@@ -80,14 +80,12 @@ func (rec *record) start(randomStart bool) error {
 	return err
 }
 
-// began notes that r has begun, under the lock, so that the set it has begun
-// with is that of this place in the recording.
-func (rec *record) began(r *Request) {
+// begin begins r under the lock, so that the set it begins with is that of this
+// place in the recording.
+func (rec *record) begin(r *Request) {
 	rec.up.mu.Lock()
 	defer rec.up.mu.Unlock()
-	if set := rec.up.set.Load(); r.set != set {
-		r.begin(rec.up, set)
-	}
+	r.begin(rec.up, rec.up.set.Load())
 	rec.begun++
 	op := Operation{Kind: OpBegin, MaxTries: r.MaxTries}
 	if r.noted == nil || r.noted.in != rec {

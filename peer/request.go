@@ -139,11 +139,12 @@ func (r *Request) moveTo(set *Set) {
 	r.set = set
 }
 
-// release notes that r holds no peer any more. A single peer is not tried again.
-func (r *Request) release(set *Set) {
+// release notes that r holds no peer any more. A single peer is not tried again;
+// after one that was removed the single one is.
+func (r *Request) release(set *Set, removed bool) {
 	r.held = false
 	switch {
-	case set.single:
+	case set.single && !removed:
 		r.tries = 0
 	case r.tries > 0:
 		r.tries--

@@ -68,7 +68,7 @@ func (g *Group) snapshot(i int) PeerSnapshot {
 	// freed otherwise was freed so.
 	s.OK = s.Gets - s.Failed - s.Next - s.Abandoned - uint64(p.conns(w))
 	if s.Out {
-		s.OutUntil = time.Duration(p.checked+p.failTimeout+1) * g.up.resolution
+		s.OutUntil = g.probe(i)
 	}
 	return s
 }

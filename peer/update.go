@@ -33,39 +33,45 @@ const leaving = 2
 // present set, never a peer that it has tried or that was removed. A peer that
 // is removed is forgotten when its last request ends; added again it is new.
 func (u *Upstream) Update(servers []Server) error {
+	idle, err := u.update(servers)
+	// The hooks may call Update in their turn.
+	for _, p := range idle {
+		u.onIdle(p)
+	}
+	if u.watched {
+		u.report()
+	}
+	return err
+}
+
+// update does it, and returns the peers that are idle by it.
+func (u *Upstream) update(servers []Server) ([]Idle, error) {
 	u.updating.Lock()
 	defer u.updating.Unlock()
 	before := u.set.Load()
 	if before != nil && slices.Equal(before.given, servers) {
-		return nil
+		return nil, nil
 	}
 	set, err := newSet(servers, u.resolution, u.policy.unit())
 	if err == nil {
 		err = u.policy.checkServers(servers)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if before == nil {
 		before = &Set{}
 	} else if before.groupsEqual(set) {
-		return nil
+		return nil, nil
 	}
 	// Rings and ranges are made before the lock is taken.
 	var selector Selector = PickAll{}
 	if u.method != nil {
 		if selector, err = u.method.Build(set); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	gone := u.exchange(before, set, selector, u.attachments(before, set))
-	for _, p := range gone {
-		u.onIdle(p)
-	}
-	if u.watched {
-		u.report()
-	}
-	return nil
+	return u.exchange(before, set, selector, u.attachments(before, set)), nil
 }
 
 // attachments makes what is attached to the peers that are new in a set, in
@@ -232,14 +238,14 @@ func (g *Group) inherit(i int, from *Group, j int, after, before int64) {
 		c.window = past.window
 	}
 	w := was.load.moved()
-	if c.maxFails > 0 && failsOf(w) >= c.maxFails {
-		w |= out
+	if c.maxFails != past.maxFails {
+		w = g.up.policy.judged(w, c.maxFails)
 	}
 	p.load.Store(p.load.Load() | w)
 	if was.ew != was.weight {
 		p.ew = min(was.ew, p.weight)
 	}
-	if r := from.ramp(j); r != nil {
+	if r := from.ramp(j); r != nil && r.from < float64(p.weight) {
 		next := *r
 		next.peer = i
 		p.step = was.step
@@ -299,7 +305,8 @@ func (u *Upstream) assignSlots(before, set *Set, fresh []place) {
 			}
 		}
 	}
-	set.born = append(slices.Clone(before.born), make([]int, len(fresh))...)
+	set.born = make([]int, len(used))
+	copy(set.born, before.born)
 	slot := 0
 	for _, f := range fresh {
 		for used[slot] {
@@ -309,6 +316,12 @@ func (u *Upstream) assignSlots(before, set *Set, fresh []place) {
 		u.groups[f.group].peers[f.index].slot = int32(slot)
 		set.born[slot] = set.version
 		set.slots = max(set.slots, slot+1)
+	}
+	set.born = set.born[:set.slots]
+	for slot := range set.born {
+		if !used[slot] {
+			set.born[slot] = set.version // who has tried it has tried nobody
+		}
 	}
 	u.places = make([]place, set.slots)
 	for gi := range u.groups {

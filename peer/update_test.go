@@ -219,6 +219,19 @@ func TestRequestInFlightOverAnUpdate(t *testing.T) {
 	require.NoError(t, u.Free(r, peer.OK))
 }
 
+// Where one peer alone is left, a request that held another may still be given to it.
+func TestRetryGoesToTheOnePeerThatIsLeft(t *testing.T) {
+	u := newUpdatable(t, nil, peer.Options{}, peer.Server{Addr: "a"}, peer.Server{Addr: "b"}, peer.Server{Addr: "c"})
+	r := u.begin()
+	require.Equal(t, "a", u.get(r))
+	u.update(peer.Server{Addr: "d"})
+	require.NoError(t, u.Free(r, peer.Failed))
+	require.Equal(t, 2, r.Tries())
+	require.Equal(t, "d", u.get(r))
+	require.NoError(t, u.Free(r, peer.Failed))
+	require.Zero(t, r.Tries(), "a single peer is not tried again")
+}
+
 func TestDrainedPeerIsReported(t *testing.T) {
 	var idle []string
 	u := newUpdatable(t, nil, peer.Options{OnIdle: func(p peer.Idle) {
@@ -405,4 +418,69 @@ func TestWritersAndReaders(t *testing.T) {
 	for _, s := range states(u) {
 		require.Zero(t, s.Conns, s.addr)
 	}
+}
+
+// A slot that nobody has any more means nobody: who has tried the peer that had it
+// has not tried the first of the list instead.
+func TestTriedPeerThatIsGone(t *testing.T) {
+	scanMost := engine.ScanMost
+	t.Cleanup(func() { engine.ScanMost = scanMost })
+	for _, engine.ScanMost = range []int{0, 1000} {
+		var servers []peer.Server
+		for i := range 14 {
+			servers = append(servers, peer.Server{Addr: fmt.Sprint("p", i)})
+		}
+		u := newUpdatable(t, nil, peer.Options{}, servers...)
+		r := u.hold("p6")
+		require.NoError(t, u.Free(r, peer.Next))
+		u.picks(7)
+		u.update(append(slices.Clone(servers[:6]), servers[7:]...)...)
+		u.picks(13)
+		require.Equal(t, "p0", u.get(r))
+	}
+}
+
+// The hooks of an Update may call Update.
+func TestHooksThatUpdate(t *testing.T) {
+	var u *updatable
+	calls := 0
+	again := func() {
+		if calls++; calls < 3 {
+			u.update(peer.Server{Addr: fmt.Sprint("x", calls)}, peer.Server{Addr: "b"})
+		}
+	}
+	u = newUpdatable(t, nil, peer.Options{OnIdle: func(peer.Idle) { again() }, OnEvent: func(peer.Event) { again() }},
+		peer.Server{Addr: "a"}, peer.Server{Addr: "b"})
+	u.update(peer.Server{Addr: "c"}, peer.Server{Addr: "b"})
+	require.GreaterOrEqual(t, calls, 3)
+	require.Equal(t, "x2", u.Set().Server(peer.Primary, 0).Addr)
+}
+
+// An update leaves in who is in, and out who is out, as far as max_fails stays.
+func TestUpdateKeepsWhoIsOut(t *testing.T) {
+	u := newUpdatable(t, nil, peer.Options{Policy: peer.Policy{KeepLast: true}}, peer.Server{Addr: "a"}, peer.Server{Addr: "b"})
+	for _, addr := range []string{"a", "b"} {
+		require.NoError(t, u.Free(u.hold(addr), peer.Failed))
+	}
+	u.update(peer.Server{Addr: "a", Weight: 2}, peer.Server{Addr: "b"})
+	require.Equal(t, "b b", u.picks(2), "the last one is still kept")
+
+	u = newUpdatable(t, nil, peer.Options{}, peer.Server{Addr: "a", MaxFails: 3}, peer.Server{Addr: "b"})
+	for range 2 {
+		require.NoError(t, u.Free(u.hold("a"), peer.Failed))
+	}
+	u.update(peer.Server{Addr: "a", MaxFails: 2}, peer.Server{Addr: "b"})
+	require.True(t, u.Snapshot().Peers[0].Out, "two failures are enough now")
+	u.update(peer.Server{Addr: "a", MaxFails: 3}, peer.Server{Addr: "b"})
+	require.False(t, u.Snapshot().Peers[0].Out, "and not any more")
+}
+
+// A weight that falls below what a peer on its way back has already is whole.
+func TestUpdateOfAPeerOnARamp(t *testing.T) {
+	u := newUpdatable(t, nil, peer.Options{Policy: peer.Policy{Recovery: time.Hour}},
+		peer.Server{Addr: "a", Weight: 100, MaxFails: 2}, peer.Server{Addr: "b"})
+	require.NoError(t, u.Free(u.hold("a"), peer.Failed))
+	u.update(peer.Server{Addr: "a", MaxFails: 2}, peer.Server{Addr: "b"})
+	require.InDelta(t, 500, strings.Count(u.picks(1000), "a"), 2)
+	require.EqualValues(t, 1, u.State(peer.Primary, 0).EffectiveWeight)
 }

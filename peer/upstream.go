@@ -137,11 +137,12 @@ func (u *Upstream) Begin(r *Request) error {
 	case r.MaxTries < 0:
 		return &ConfigError{Server: -1, Field: "Request.MaxTries", Value: r.MaxTries, Reason: "must be at least 0; 0 means no limit"}
 	}
-	r.begin(u, u.set.Load())
 	if u.record != nil {
-		u.record.began(r)
+		u.record.begin(r)
 		u.report()
+		return nil
 	}
+	r.begin(u, u.set.Load())
 	return nil
 }
 
@@ -274,7 +275,7 @@ func (u *Upstream) Free(r *Request, o Outcome) error {
 		// Nothing else would have changed: no failures to clear, no limit, and
 		// nobody who watches. The peer counts this request out at the exchange
 		// of its word, wherever that falls among what others do under the lock.
-		r.release(u.set.Load())
+		r.release(u.set.Load(), false)
 		return nil
 	}
 	if p := u.freeLocked(r, o); p != nil {
@@ -297,7 +298,7 @@ func (u *Upstream) freeLocked(r *Request, o Outcome) *Idle {
 		u.events.Freed(g, r, i, o, now)
 	}
 	g.free(i, o, now)
-	r.release(u.set.Load())
+	r.release(u.set.Load(), g.index == leaving)
 	if u.record != nil {
 		u.record.freed(r, o, now)
 	}

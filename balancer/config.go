@@ -2,6 +2,7 @@ package balancer
 
 import (
 	"context"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -94,6 +95,10 @@ type Config struct {
 	// one goroutine at a time: one of those that make requests. A slow hook delays
 	// only that one; what comes faster than it can tell is counted (Event.Dropped).
 	OnEvent func(Event)
+	// Record is written everything that is asked of the peers, to be played
+	// again (package recording). It costs some microseconds per request and
+	// peer, and holds keys, addresses and sids. nil: nothing is recorded.
+	Record io.Writer
 	// Clock returns the time since the Unix epoch; see peer.Options. Here
 	// goroutines call it at the same time, in the upstream's lock and outside.
 	// It times failures, tries and budgets; timeouts of the network run on

@@ -93,6 +93,20 @@ func (d *dispatch) free(o Outcome, a *Attempt) {
 	}
 }
 
+// release frees what is held Abandoned, and reports whether anything was: be it a
+// peer of which a hook that panicked has kept us from knowing.
+func (d *dispatch) release() bool {
+	switch {
+	case d.held:
+		d.free(Abandoned, &Attempt{})
+	case d.up != nil && d.req.Attached() != nil:
+		d.up.peers.Free(&d.req, Abandoned)
+	default:
+		return false
+	}
+	return true
+}
+
 // fill completes an attempt by what is known of the held peer.
 func (d *dispatch) fill(a *Attempt) {
 	s := d.end.server()

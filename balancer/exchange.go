@@ -160,6 +160,11 @@ func (x *exchange) failed(ctx context.Context, err error) (kind Kind, final erro
 			return 0, x.refuse(x.fail(withEnd(ctx, fault)))
 		}
 	}
+	if wrong := (*BodyError)(nil); errors.As(err, &wrong) {
+		// There is no body to send: this peer has not been asked, and no
+		// other can be.
+		return 0, x.refuse(x.fail(withEnd(ctx, err)))
+	}
 	if ctx.Err() != nil || canceled(x.r) {
 		outcome, a := x.gone(errors.Is(ctx.Err(), context.DeadlineExceeded))
 		// What the transport says then may be what the end looks like from there.
@@ -375,9 +380,7 @@ func (x *exchange) abandon() {
 		x.out.close()
 	}
 	x.endTry()
-	if x.held {
-		x.free(Abandoned, &Attempt{})
-	}
+	x.release()
 	x.forget()
 }
 

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"math"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -146,3 +148,61 @@ func TestKeepBackup(t *testing.T) {
 		require.Equal(t, want, log.Addr())
 	}
 }
+
+// A hook that panics keeps no peer: net/http's server, for one, recovers.
+func TestHooksThatPanicKeepNoPeer(t *testing.T) {
+	angry := func(*Decision) { panic("angry") }
+	for name, c := range map[string]Config{
+		"OnDecision": {Explain: Explain{Share: 1, OnDecision: angry}},
+		"Redact":     {Explain: Explain{Share: 1, OnDecision: func(*Decision) {}, Redact: func(_, _ string) string { panic("angry") }}},
+		"OnEvent":    {OnEvent: func(Event) { panic("angry") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.Name, c.Servers = "x", []Server{{Addr: "127.0.0.1:1", MaxConns: 1}, {Addr: "127.0.0.1:2", Down: true}}
+			up, err := New(context.Background(), c)
+			require.NoError(t, err)
+			require.PanicsWithValue(t, "angry", func() {
+				r, err := http.NewRequest(http.MethodGet, "http://x/", nil)
+				require.NoError(t, err)
+				_, _ = up.RoundTripper(nil).RoundTrip(r)
+			})
+			require.PanicsWithValue(t, "angry", func() { one(up, context.Background(), 0) })
+			require.Zero(t, up.Snapshot().Peers[0].Conns)
+		})
+	}
+}
+
+// A request whose body cannot be made again is its own fault, and no peer's.
+func TestGetBodyThatFails(t *testing.T) {
+	for name, getBody := range map[string]func() (io.ReadCloser, error){
+		"error": func() (io.ReadCloser, error) { return nil, errors.New("gone") },
+		"nil":   func() (io.ReadCloser, error) { return nil, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := 0
+			base := roundTripperFunc(func(r *http.Request) (*http.Response, error) {
+				asked++
+				_, err := io.ReadAll(r.Body)
+				require.NoError(t, err)
+				r.Body.Close()
+				return nil, io.ErrUnexpectedEOF
+			})
+			up, err := New(context.Background(), Config{Name: "x", Servers: []Server{{Addr: "127.0.0.1:1"}, {Addr: "127.0.0.1:2"}, {Addr: "127.0.0.1:3"}}})
+			require.NoError(t, err)
+			r, err := http.NewRequest(http.MethodPut, "http://x/", io.NopCloser(strings.NewReader("hello")))
+			require.NoError(t, err)
+			r.GetBody = getBody
+			_, err = up.RoundTripper(base).RoundTrip(r)
+			var body *BodyError
+			require.ErrorAs(t, err, &body)
+			require.Equal(t, 1, asked)
+			s := up.Snapshot()
+			require.Equal(t, []int64{1, 0, 0}, []int64{s.Peers[0].Fails, s.Peers[1].Fails, s.Peers[2].Fails})
+			require.Zero(t, s.Peers[1].Conns)
+		})
+	}
+}
+
+type roundTripperFunc func(*http.Request) (*http.Response, error)
+
+func (f roundTripperFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

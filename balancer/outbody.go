@@ -3,6 +3,7 @@ package balancer
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"sync"
@@ -80,6 +81,9 @@ func (o *outgoing) next(b *outBody) error {
 		}
 		last.end()
 		body, err := o.r.GetBody()
+		if err == nil && body == nil {
+			err = errNoBody
+		}
 		if err != nil {
 			return &BodyError{err}
 		}
@@ -92,6 +96,8 @@ func (o *outgoing) next(b *outBody) error {
 	o.now = b
 	return nil
 }
+
+var errNoBody = errors.New("GetBody returned nil")
 
 var errBodyGone = &BodyError{http.ErrBodyReadAfterClose}
 

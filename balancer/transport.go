@@ -29,13 +29,16 @@ import (
 //
 // The context's deadline and cancel are the caller's and hold for all tries
 // together. Errors are of type *Error, except where the request itself is
-// wrong: that is the error of base, and no peer is blamed.
+// wrong: that is the error of base, and no peer is blamed; or a *MethodError for
+// least_time connect and first_byte, which HTTP does not have.
 func (u *Upstream) RoundTripper(base http.RoundTripper) http.RoundTripper {
-	t := &transport{up: u, other: base}
+	t := &transport{up: u, other: base, err: u.checkHTTP()}
 	own, isOwn := base.(*http.Transport)
 	switch {
 	case base == nil || isOwn && own == nil:
 		t.other, t.tmpl = http.DefaultTransport, &http.Transport{ExpectContinueTimeout: time.Second}
+	case t.err != nil:
+		return t
 	case isOwn && own.DialTLSContext != nil:
 		t.err = &BaseError{"its DialTLSContext would dial the logical name, not the peer"}
 		return t

@@ -42,8 +42,7 @@ func (u *Upstream) Start(ctx context.Context, in Input) *Try {
 // while tries and time last. False: the loop is at its end, see Err. A peer that
 // is still held, because Done was not called, is freed Abandoned before.
 func (t *Try) Next() bool {
-	if t.d.held {
-		t.d.free(Abandoned, &Attempt{})
+	if t.d.release() {
 		t.kind = 0
 	}
 	switch {
@@ -161,9 +160,7 @@ func (t *Try) Err() error {
 // Close ends the request. A peer that is still held is freed Abandoned. It may be
 // called more than once.
 func (t *Try) Close() {
-	if t.d.held {
-		t.d.free(Abandoned, &Attempt{})
-	}
+	t.d.release()
 	if !t.ended {
 		t.end(nil)
 	}

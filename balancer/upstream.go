@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/trunklb/trunk/balancer/recording"
 	"github.com/trunklb/trunk/peer"
 	"github.com/trunklb/trunk/sticky"
 )
@@ -27,15 +28,14 @@ type Upstream struct {
 	budget    *budget
 	sticky    *binder // nil: none
 	inputs    inputs
-	// needsClient says that the method is ip_hash, eventful that it wants to
-	// hear of response headers.
-	needsClient   bool
+	// eventful says that the method wants to hear of response headers.
 	eventful      atomic.Bool
 	onlyUpstream  bool
 	keepRedirects bool
 	explain       Explain
 	explained     atomic.Uint64 // the part of a Decision that is due
 	warnings      []Warning
+	recorder      *recording.Writer // nil: nothing is recorded
 
 	pool   sync.Pool // of *exchange
 	closed atomic.Bool
@@ -104,8 +104,14 @@ func New(ctx context.Context, c Config) (*Upstream, error) {
 	if c.Sticky != nil {
 		method = sticky.Over(method)
 	}
+	var record peer.Recorder // a nil *recording.Writer in it would not be nil
+	if c.Record != nil {
+		u.recorder = newRecorder(&c)
+		record = u.recorder
+	}
 	u.peers, err = peer.New(given.servers, method, &peer.Options{
 		Clock: clock, Source: c.Source, Resolution: c.Resolution, Policy: c.Policy, RandomStart: c.RandomStart,
+		Record:  record,
 		OnEvent: u.events.options(),
 		Attach:  func(s Server) any { return u.attach(s) },
 		OnIdle:  u.idle,
@@ -169,12 +175,16 @@ func (u *Upstream) Name() string { return u.name }
 // Close lets no further request and no change in (ErrClosed), ends the looking up
 // of names, and closes the idle connections. It waits for nobody: requests that hold a
 // peer go on to their end, and their connections are closed then. It may be called
-// more than once, and returns nil.
+// more than once. The error is why the recording of Config.Record has ended
+// early, if it has; what happens from now on is not recorded.
 func (u *Upstream) Close() error {
 	u.closed.Store(true)
 	u.lookups.end()
 	u.CloseIdleConnections()
-	return nil
+	if u.recorder == nil {
+		return nil
+	}
+	return u.recorder.Close()
 }
 
 // CloseIdleConnections closes the connections to peers that no request uses.

@@ -54,18 +54,18 @@ type cold struct {
 type Times struct {
 	// Header is the average time to the response header. In stream the same
 	// place holds the time to the first byte.
-	Header int64
+	Header int64 `json:"header,omitempty"`
 	// Response is the average time to the end of the response.
-	Response int64
+	Response int64 `json:"response,omitempty"`
 	// Connect is the average time to the connection (stream).
-	Connect int64
+	Connect int64 `json:"connect,omitempty"`
 	// Inflight is the average age of the requests in flight; InflightLast
 	// their summed ages at InflightChanged (it wraps, as nginx's does);
 	// InflightReqs how many they are.
-	Inflight        int64
-	InflightLast    uint64
-	InflightChanged int64
-	InflightReqs    int64
+	Inflight        int64  `json:"inflight,omitempty"`
+	InflightLast    uint64 `json:"inflight_last,omitempty"`
+	InflightChanged int64  `json:"inflight_changed,omitempty"`
+	InflightReqs    int64  `json:"inflight_reqs,omitempty"`
 }
 
 // Len returns the number of peers, down ones included.

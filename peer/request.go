@@ -124,8 +124,9 @@ func (r *Request) hold(p *state, c *cold, now Now) {
 	s.Connect, s.FirstByte, s.Header = Unknown, Unknown, Unknown
 }
 
-// moveTo carries the request over to a changed set. What it has tried is known by
-// slot; a slot that has got a new peer since is not tried.
+// moveTo carries the request over to a changed set, under the upstream's lock. What it
+// has tried is known by slot; a slot that has got a new peer since is not tried. For
+// each new peer there is another try: those that were counted may be gone.
 func (r *Request) moveTo(set *Set) {
 	r.tried.grow(set.slots)
 	for slot := range r.tried.all() {
@@ -133,10 +134,33 @@ func (r *Request) moveTo(set *Set) {
 			r.tried.remove(slot)
 		}
 	}
+	tries := r.tries + r.up.newcomers(set, r.set.version)
+	if r.MaxTries > 0 {
+		used := r.gets
+		if r.held {
+			used--
+		}
+		tries = min(tries, max(r.tries, r.MaxTries-used))
+	}
+	r.tries = tries
 	if set.Len(Backup) == 0 {
 		r.group = Primary
 	}
 	r.set = set
+}
+
+// newcomers counts the usable peers of the present set that an earlier one did
+// not have.
+func (u *Upstream) newcomers(set *Set, since int) (n int) {
+	for gi := range u.groups[:leaving] {
+		for i := range u.groups[gi].peers {
+			p := &u.groups[gi].peers[i]
+			if set.born[p.slot] > since && p.load.Load()&down == 0 {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // release notes that r holds no peer any more. A single peer is not tried again;

@@ -35,39 +35,39 @@ const MaxRoute = 32
 type Server struct {
 	// Addr is where the peer is reached: "host:port" or "unix:/path".
 	// Two servers may have the same address, as in nginx: they are two peers.
-	Addr string
+	Addr string `json:"addr"`
 	// Name is nginx's server name, the text of the server directive. The
 	// consistent-hash ring is made from it. Empty: Addr. A host name that
 	// resolves to several addresses is several servers with one Name.
-	Name string
+	Name string `json:"name,omitempty"`
 	// Weight is the share of the traffic, from 1. 0: 1.
-	Weight int
+	Weight int `json:"weight,omitempty"`
 	// MaxConns limits the requests that the peer holds at one time. 0: no limit.
-	MaxConns int
+	MaxConns int `json:"max_conns,omitempty"`
 	// MaxFails is the number of failures that takes the peer out for
 	// FailTimeout. 0: 1. NoMaxFails: never.
-	MaxFails int
+	MaxFails int `json:"max_fails,omitempty"`
 	// FailTimeout is how long a peer stays out, and how long failures are
 	// remembered; a multiple of the clock's resolution (one second unless
 	// the resolution option says otherwise). 0: 10 s. NoFailTimeout: 0 s. The
 	// greatest Duration is for ever, and needs to be no multiple.
-	FailTimeout time.Duration
+	FailTimeout time.Duration `json:"fail_timeout,omitempty"`
 	// Backup puts the peer in the backup group, which is asked when no
 	// primary peer can be.
-	Backup bool
+	Backup bool `json:"backup,omitempty"`
 	// Down takes the peer out of the choice; it still counts in the group's
 	// number and total weight, as in nginx.
-	Down bool
+	Down bool `json:"down,omitempty"`
 	// Drain is Down for all requests but those bound to the peer by sticky.
-	Drain bool
+	Drain bool `json:"drain,omitempty"`
 	// Route is the peer's session id (sid) for sticky: 1 to MaxRoute bytes.
 	// Empty: the MD5 of Addr in lower-case hex.
-	Route string
+	Route string `json:"route,omitempty"`
 	// Resolve keeps one peer per address of the host name in Addr, looked up
 	// again and again. Service looks up SRV records instead. Both are the
 	// balancer's work: below it Addr is taken as it is.
-	Resolve bool
-	Service string
+	Resolve bool   `json:"resolve,omitempty"`
+	Service string `json:"service,omitempty"`
 }
 
 // A ConfigError says which field of which server was refused, and why.

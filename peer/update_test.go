@@ -226,10 +226,33 @@ func TestRetryGoesToTheOnePeerThatIsLeft(t *testing.T) {
 	require.Equal(t, "a", u.get(r))
 	u.update(peer.Server{Addr: "d"})
 	require.NoError(t, u.Free(r, peer.Failed))
-	require.Equal(t, 2, r.Tries())
+	require.Equal(t, 3, r.Tries(), "the two that were counted, and the new one")
 	require.Equal(t, "d", u.get(r))
 	require.NoError(t, u.Free(r, peer.Failed))
 	require.Zero(t, r.Tries(), "a single peer is not tried again")
+}
+
+// A peer that comes while a request is on its way is another try, but never more than
+// MaxTries allow.
+func TestNewPeersAreMoreTries(t *testing.T) {
+	for most, want := range map[int]string{0: "a b c", 2: "a b", 1: "a"} {
+		u := newUpdatable(t, nil, peer.Options{}, peer.Server{Addr: "a"})
+		r := &peer.Request{MaxTries: most}
+		require.NoError(t, u.Begin(r))
+		var got []string
+		for _, next := range []string{"b", "c", ""} {
+			got = append(got, u.get(r))
+			if next != "" {
+				u.update(peer.Server{Addr: next}, peer.Server{Addr: "z", Down: true})
+			}
+			require.NoError(t, u.Free(r, peer.Failed))
+			if r.Tries() == 0 {
+				break
+			}
+		}
+		require.Equal(t, want, strings.Join(got, " "), "MaxTries %d", most)
+		require.Zero(t, r.Tries())
+	}
 }
 
 func TestDrainedPeerIsReported(t *testing.T) {

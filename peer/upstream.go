@@ -33,7 +33,9 @@ type Options struct {
 	Attach func(Server) any
 	// OnEvent is told what happens to peers and set, in order, outside the
 	// lock, by one goroutine at a time: one of those that call the upstream.
-	// It may call the upstream. nil: nobody is told, and it costs nothing.
+	// It may call the upstream. A panic of it is that caller's, whose call has
+	// done its work all the same: after a Get the request may hold a peer. nil:
+	// nobody is told, and it costs nothing.
 	OnEvent func(Event)
 	// OnIdle is called when nobody holds a peer any more that is wanted so. It
 	// runs outside the lock, in the goroutine whose Free or Update made it so.
@@ -298,7 +300,11 @@ func (u *Upstream) freeLocked(r *Request, o Outcome) *Idle {
 		u.events.Freed(g, r, i, o, now)
 	}
 	g.free(i, o, now)
-	r.release(u.set.Load(), g.index == leaving)
+	set := u.set.Load()
+	if r.set != set {
+		r.moveTo(set) // whether there are tries left is asked before the next Get
+	}
+	r.release(set, g.index == leaving)
 	if u.record != nil {
 		u.record.freed(r, o, now)
 	}

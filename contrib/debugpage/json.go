@@ -1,0 +1,86 @@
+package debugpage
+
+import (
+	"encoding/json"
+	"io"
+
+	"github.com/trunklb/trunk/peer"
+)
+
+// report is the page as JSON. Snapshots, decisions and events have the names
+// that package peer gives them.
+type report struct {
+	Upstreams []upstreamReport `json:"upstreams"`
+}
+
+type upstreamReport struct {
+	Name          string           `json:"name"`
+	Snapshot      *peer.Snapshot   `json:"snapshot,omitempty"` // absent: not watched
+	DecisionsSeen uint64           `json:"decisions_seen"`
+	Decisions     []decisionReport `json:"decisions"` // the newest first
+	EventsDropped uint64           `json:"events_dropped"`
+	Events        []eventReport    `json:"events"` // the newest first
+}
+
+type decisionReport struct {
+	Seq uint64 `json:"seq"`
+	peer.Decision
+	LeftOut int `json:"peers_left_out,omitempty"`
+}
+
+type eventReport struct {
+	peer.Event
+	Times uint64 `json:"times"`
+}
+
+func (p *Page) writeJSON(w io.Writer, ask question) error {
+	r := report{Upstreams: []upstreamReport{}}
+	for _, panel := range p.all(ask.upstream) {
+		r.Upstreams = append(r.Upstreams, p.opt.report(panel.kept()))
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+func (o *Options) report(k kept) upstreamReport {
+	r := upstreamReport{Name: clip(k.name), DecisionsSeen: k.seen, EventsDropped: k.dropped,
+		Decisions: []decisionReport{}, Events: []eventReport{}}
+	if k.watched {
+		for i := range k.snapshot.Peers {
+			o.redact(&k.snapshot.Peers[i].Peer)
+		}
+		r.Snapshot = &k.snapshot
+	}
+	for i := len(k.picks) - 1; i >= 0 && len(r.Decisions) < o.Decisions; i-- {
+		r.Decisions = append(r.Decisions, o.decision(&k.picks[i]))
+	}
+	for i := len(k.events) - 1; i >= 0; i-- {
+		h := &k.events[i]
+		e := eventReport{Event: h.Event, Times: h.times}
+		o.redact(&e.Peer)
+		if h.reason {
+			d := o.decision(&h.pick).Decision
+			e.Decision = &d
+		}
+		r.Events = append(r.Events, e)
+	}
+	return r
+}
+
+// decision is what may be told of one.
+func (o *Options) decision(k *pick) decisionReport {
+	d := k.copied()
+	d.Key, d.Client, d.Hint = o.told(Key, d.Key), o.told(Client, d.Client), o.told(Hint, d.Hint)
+	for n := range d.Peers {
+		c := &d.Peers[n]
+		c.Addr, c.Name = o.told(Addr, c.Addr), o.told(Addr, c.Name)
+	}
+	return decisionReport{Seq: d.seq, Decision: d.Decision, LeftOut: d.leftOut}
+}
+
+func (o *Options) redact(p *peer.Peer) {
+	s := &p.Server
+	s.Addr, s.Name, s.Service = o.told(Addr, s.Addr), o.told(Addr, s.Name), o.told(Addr, s.Service)
+	s.Route, p.SID = o.told(SID, s.Route), o.told(SID, p.SID)
+}

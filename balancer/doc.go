@@ -21,6 +21,16 @@
 //
 // Start is the same loop with the sending left to the caller; see Try.
 //
+// For connections there is DialContext, in the place of a net.Dialer's: TCP, UDP and
+// unix sockets, with a peer that is held until the connection is closed.
+//
+// # A set that changes
+//
+// Update, Add, Remove and Change change the servers of a live upstream; Drained waits
+// until a server that is to go has nothing to do any more. Server.Resolve and
+// Server.Service keep the peers behind a name in step with DNS. No request is lost by it:
+// docs/membership.md tells what becomes of whom. Close ends an upstream.
+//
 // # Choosing
 //
 // Config.Method is one of roundrobin, leastconn, leasttime, hash, iphash, random.

@@ -379,6 +379,9 @@ func (x *exchange) abandon() {
 	if x.has {
 		x.out.close()
 	}
+	if x.resp != nil && x.resp.Body != nil {
+		x.resp.Body.Close() // it has come, but nobody will get it
+	}
 	x.endTry()
 	x.release()
 	x.forget()

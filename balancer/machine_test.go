@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -104,9 +105,9 @@ func newMachine(t *rapid.T) *machine {
 		m.names[host] = "10.0.0.1 10.0.0.2"
 	}
 	method := rapid.SampledFrom([]peer.Method{roundrobin.New(), leastconn.New(), leasttime.Method{Inflight: true},
-		hash.New("$request_uri"), hash.NewConsistent("$request_uri"), random.New()}).Draw(t, "method")
+		hash.New("$request_uri"), hash.NewConsistent("$request_uri"), random.New(), random.Method{Two: true}}).Draw(t, "method")
 	list := m.draw(t)
-	up, err := balancer.New(context.Background(), balancer.Config{Name: "backend", Method: method, Servers: list, Resolver: m.zone,
+	up, err := balancer.New(context.Background(), balancer.Config{Name: "backend", Method: method, Servers: list, Resolver: m.zone, Source: rand.NewPCG(1, 2),
 		ResolveInterval: time.Minute, OnEvent: func(e balancer.Event) {
 			if e.Kind == peer.PeerIdle && e.Removed {
 				m.idle.Add(1)

@@ -2,6 +2,7 @@ package balancer
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -165,9 +166,11 @@ func (p *parser) resolver(d *nginxconf.Directive) *ParseError {
 		name, value, _ := strings.Cut(word, "=")
 		switch {
 		case strings.HasPrefix(word, "valid="):
-			if _, ok := nginxconf.Seconds(value); !ok {
+			n, ok := nginxconf.Seconds(value)
+			if !ok {
 				return p.refuse(d, word, "invalid parameter: "+word, "write whole seconds, such as valid=30s")
 			}
+			p.block.Config.ResolveInterval = time.Duration(min(n, math.MaxInt64/int64(time.Second))) * time.Second
 		case strings.HasPrefix(word, "ipv4="), strings.HasPrefix(word, "ipv6="):
 			if value != "on" && value != "off" {
 				return p.refuse(d, word, "invalid parameter: "+word, "write on or off")
@@ -186,7 +189,7 @@ func (p *parser) resolver(d *nginxconf.Directive) *ParseError {
 	case servers == 0:
 		return p.refuse(d, d.Name(), "no name servers defined", "write the address of a name server")
 	}
-	p.passOver(d.Line, d.Words, ClassNginx, "names are asked of Config.Resolver, or of the system's resolver")
+	p.passOver(d.Line, d.Words, ClassNginx, "names are asked of Config.Resolver, or of the system's resolver; valid is read as Config.ResolveInterval")
 	return nil
 }
 
@@ -213,10 +216,11 @@ func (p *parser) resolverTimeout(d *nginxconf.Directive) *ParseError {
 	if p.second(d) {
 		return p.duplicate(d)
 	}
-	if _, ok := nginxconf.Millis(d.Words[1]); !ok {
+	n, ok := nginxconf.Millis(d.Words[1])
+	if !ok {
 		return p.invalid(d, "invalid value", "write a time such as 5s")
 	}
-	p.passOver(d.Line, d.Words, ClassNginx, "the context that New gets bounds the look-ups")
+	p.block.Config.ResolveTimeout = millis(n)
 	return nil
 }
 

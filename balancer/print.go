@@ -5,6 +5,7 @@ import (
 	"math"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -117,7 +118,7 @@ func ownValue(v reflect.Value) string {
 func (p *printer) upstream(b *Block) {
 	c := &b.Config
 	p.open("upstream " + nginxconf.Quote(c.Name) + " {")
-	p.own("", *c, "Name Servers Method Sticky Retry Keepalive")
+	p.own("", *c, "Name Servers Method Sticky Retry Keepalive ResolveInterval ResolveTimeout")
 	p.run(c)
 	// hash, ip_hash and random take backups only whose lines stand above.
 	late := refusesBackup(c.Method) && hasBackup(c.Servers)
@@ -143,13 +144,23 @@ func (p *printer) upstream(b *Block) {
 
 // run writes what nginx needs to look names up while it runs.
 func (p *printer) run(c *Config) {
-	for i := range c.Servers {
-		if c.Servers[i].Resolve {
-			p.directive("zone", "upstream_"+c.Name, "256k")
-			p.comment("nginx asks this name server; trunk asks Config.Resolver")
-			p.directive("resolver", "127.0.0.1")
-			return
+	names := slices.ContainsFunc(c.Servers, func(s Server) bool { return s.Resolve })
+	if names {
+		p.directive("zone", "upstream_"+c.Name, "256k")
+	}
+	if names || c.ResolveInterval != 0 {
+		p.comment("nginx asks this name server; trunk asks Config.Resolver")
+		args := []string{"127.0.0.1"}
+		if d := c.ResolveInterval; d > 0 {
+			if d%time.Second != 0 {
+				p.comment("ResolveInterval=%v is finer than nginx's second", d)
+			}
+			args = append(args, "valid="+seconds(max(d, time.Second)))
 		}
+		p.directive("resolver", args...)
+	}
+	if c.ResolveTimeout > 0 {
+		p.directive("resolver_timeout", millisText(c.ResolveTimeout))
 	}
 }
 

@@ -114,6 +114,16 @@ func (g *Group) barred(i int, w uint64, now Now) bool {
 	return w&guarded != 0 && (w&down != 0 || !g.open(i, w, now))
 }
 
+// anyFor reports whether r may have a peer of the group.
+func (g *Group) anyFor(r *Request, now Now) bool {
+	for i := range g.peers {
+		if g.Eligible(i, r, now) {
+			return true
+		}
+	}
+	return false
+}
+
 // EligibleDraining is Eligible for a request that is bound to peer i: draining does
 // not keep it away (docs/parity.md, section 9), nor does it that the only peer
 // there is was tried.

@@ -331,6 +331,19 @@ func TestBackupTry(t *testing.T) {
 		}
 		require.Equal(t, want, strings.Join(got, " "))
 	}
+	u := newUpdatable(t, nil, peer.Options{}, peer.Server{Addr: "a"}, peer.Server{Addr: "b"}, peer.Server{Addr: "backup", Backup: true})
+	r := &peer.Request{MaxTries: 3, BackupTry: true}
+	require.NoError(t, u.Begin(r))
+	for range 3 {
+		u.get(r)
+		require.NoError(t, u.Free(r, peer.Failed))
+	}
+	u.now += 11 * time.Second
+	require.NoError(t, u.Begin(r))
+	require.NotEmpty(t, u.get(r))
+	require.NoError(t, u.Free(r, peer.Failed))
+	u.update(peer.Server{Addr: "a"}, peer.Server{Addr: "b"}, peer.Server{Addr: "backup", Backup: true, Down: true})
+	require.NotEmpty(t, u.get(r), "no backup can be had, but a primary can")
 }
 
 // bindTo binds every request to the peer of its Hint.

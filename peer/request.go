@@ -20,8 +20,8 @@ type Request struct {
 	// MaxTries lowers the number of tries (next_upstream_tries). 0: as many
 	// as there are peers that are not down or draining.
 	MaxTries int
-	// BackupTry keeps the last try for the backup group, if it has a peer that
-	// can be used: without it a low MaxTries never gets there.
+	// BackupTry keeps the last try for the backup group, if it has a peer then
+	// that can be had: without it a low MaxTries never gets there.
 	BackupTry bool
 	// Stream says that this is a TCP or UDP session, not an HTTP request:
 	// Connected then makes a peer live again, and least_time averages the
@@ -143,9 +143,8 @@ func (r *Request) moveTo(set *Set) {
 		tries = min(tries, max(r.tries, r.MaxTries-used))
 	}
 	r.tries = tries
-	if set.Len(Backup) == 0 {
-		r.group = Primary
-	}
+	// There may be a new primary peer, and there may be no backups any more.
+	r.group = Primary
 	r.set = set
 }
 

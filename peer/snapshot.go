@@ -62,7 +62,8 @@ func (u *Upstream) Snapshot() Snapshot {
 func (g *Group) snapshot(i int) PeerSnapshot {
 	p, c := &g.peers[i], &g.cold[i]
 	w := p.load.Load()
-	s := PeerSnapshot{Peer: g.peer(i), State: g.state(i), Attached: c.attached, Removed: g.index == leaving, Out: w&out != 0, Gets: p.gets,
+	// The word is read once: a free without the lock may come in between.
+	s := PeerSnapshot{Peer: g.peer(i), State: g.stateOf(i, w), Attached: c.attached, Removed: g.index == leaving, Out: w&out != 0, Gets: p.gets,
 		Failed: c.counts[Failed], Next: c.counts[Next], Abandoned: c.counts[Abandoned]}
 	// An OK free takes no lock and counts nothing: what is neither held nor
 	// freed otherwise was freed so.

@@ -33,9 +33,11 @@ func (u *Upstream) State(group, i int) State {
 	return g.state(i)
 }
 
-func (g *Group) state(i int) State {
+func (g *Group) state(i int) State { return g.stateOf(i, g.peers[i].load.Load()) }
+
+// stateOf is the state of peer i when its word is w.
+func (g *Group) stateOf(i int, w uint64) State {
 	p, c := &g.peers[i], &g.cold[i]
-	w := p.load.Load()
 	return State{
 		CurrentWeight: g.currentWeight(i) / g.unit, EffectiveWeight: p.ew / g.unit,
 		Conns: int64(p.conns(w)), Fails: int64(failsOf(w)),

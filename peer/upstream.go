@@ -183,7 +183,7 @@ func (u *Upstream) get(r *Request, d *Decision) error {
 	}
 	now := u.now()
 	r.gets++
-	if r.BackupTry && r.gets > 1 && r.tries == 1 && u.set.Load().usable[Backup].number > 0 {
+	if r.BackupTry && r.gets > 1 && r.tries == 1 && u.groups[Backup].anyFor(r, now) {
 		r.group = Backup
 	}
 	if d != nil {

@@ -1,0 +1,233 @@
+package dns
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trunklb/trunk/balancer"
+)
+
+// watched is an upstream that looks names up often.
+type watched struct {
+	*balancer.Upstream
+	mu     sync.Mutex
+	failed int
+	last   error
+}
+
+func watch(t *testing.T, s *server, servers ...balancer.Server) *watched {
+	w := &watched{}
+	up, err := balancer.New(context.Background(), balancer.Config{Name: "backend", Servers: servers, Resolver: s.resolver(),
+		ResolveInterval: 20 * time.Millisecond, ResolveTimeout: 200 * time.Millisecond, OnLookup: func(l balancer.Lookup) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if l.Err != nil {
+				w.failed++
+				w.last = l.Err
+			}
+		}})
+	require.NoError(t, err)
+	t.Cleanup(func() { up.Close() })
+	w.Upstream = up
+	return w
+}
+
+func (w *watched) failures() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.failed
+}
+
+// peers returns the peers with their weight, backups with "b".
+func (w *watched) peers() string {
+	var list []string
+	for _, s := range w.State() {
+		text := fmt.Sprint(s.Server.Addr, "*", s.Server.Weight)
+		if s.Server.Backup {
+			text += "b"
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, " ")
+}
+
+func (w *watched) want(t *testing.T, peers string) {
+	t.Helper()
+	eventually(t, func() bool { return w.peers() == peers })
+}
+
+func eventually(t *testing.T, is func() bool) {
+	t.Helper()
+	for range 2000 {
+		if is() {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatal("it never came")
+}
+
+func TestAddresses(t *testing.T) {
+	s := start(t)
+	s.set(t, "app.test.", "A 10.0.0.2", "AAAA 2001:db8::1", "A 10.0.0.1")
+	up := watch(t, s, balancer.Server{Addr: "app.test.:81", Resolve: true})
+	const first = "10.0.0.1:81*1 10.0.0.2:81*1 [2001:db8::1]:81*1"
+	require.Equal(t, first, up.peers())
+	// Answers come in turns of another order.
+	asked := s.count("udp A")
+	eventually(t, func() bool { return s.count("udp A") > asked+5 })
+	require.Equal(t, first, up.peers())
+	s.set(t, "app.test.", "A 10.0.0.2", "A 10.0.0.9")
+	up.want(t, "10.0.0.2:81*1 10.0.0.9:81*1")
+	require.Zero(t, up.failures())
+}
+
+func TestService(t *testing.T) {
+	s := start(t)
+	s.set(t, "_http._tcp.app.test.", "SRV 1 5 8001 n1.test.", "SRV 1 0 8002 n2.test.", "SRV 9 3 8003 n1.test.")
+	s.set(t, "n1.test.", "A 10.0.0.1")
+	s.set(t, "n2.test.", "AAAA 2001:db8::2")
+	up := watch(t, s, balancer.Server{Addr: "app.test.", Resolve: true, Service: "http"})
+	require.Equal(t, "10.0.0.1:8001*5 [2001:db8::2]:8002*1 10.0.0.1:8003*3b", up.peers())
+	s.set(t, "_http._tcp.app.test.", "SRV 1 6 8001 n1.test.", "SRV 1 1 8002 gone.test.")
+	up.want(t, "10.0.0.1:8001*6")
+	s.set(t, "_http._tcp.app.test.", "SRV 0 0 0 .")
+	before := up.failures()
+	eventually(t, func() bool { return up.failures() > before+2 })
+	require.Equal(t, "10.0.0.1:8001*6", up.peers())
+}
+
+// What fails keeps the last good set, and what comes back is taken.
+func TestFailures(t *testing.T) {
+	s := start(t)
+	s.set(t, "app.test.", "A 10.0.0.1")
+	up := watch(t, s, balancer.Server{Addr: "app.test.", Resolve: true})
+	for name, fail := range map[string]func(){
+		"NXDOMAIN": func() { s.set(t, "app.test.") },
+		"SERVFAIL": func() { s.be(false, true) },
+		"silence":  func() { s.be(true, false) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			fail()
+			before := up.failures()
+			eventually(t, func() bool { return up.failures() > before+1 })
+			require.Equal(t, 1, len(up.State()))
+			s.be(false, false)
+			s.set(t, "app.test.", "A 10.0.1.1")
+			up.want(t, "10.0.1.1:80*1")
+			s.set(t, "app.test.", "A 10.0.0.1")
+			up.want(t, "10.0.0.1:80*1")
+		})
+	}
+}
+
+func TestUnknownName(t *testing.T) {
+	s := start(t)
+	for _, server := range []balancer.Server{{Addr: "no.test."}, {Addr: "no.test.", Resolve: true}, {Addr: "no.test.", Resolve: true, Service: "http"}} {
+		_, err := balancer.New(context.Background(), balancer.Config{Servers: []balancer.Server{server}, Resolver: s.resolver()})
+		var unknown *balancer.ResolveError
+		require.ErrorAs(t, err, &unknown)
+		var e *net.DNSError
+		require.ErrorAs(t, err, &e)
+		require.True(t, e.IsNotFound)
+	}
+	s.be(true, false)
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	_, err := balancer.New(ctx, balancer.Config{Servers: []balancer.Server{{Addr: "app.test."}}, Resolver: s.resolver()})
+	require.Error(t, err)
+}
+
+// A thousand addresses do not fit into a datagram.
+func TestThousandAddresses(t *testing.T) {
+	s := start(t)
+	var records, want []string
+	for i := range 1000 {
+		ip := fmt.Sprintf("10.1.%d.%d", i/250, i%250)
+		records = append(records, "A "+ip)
+		want = append(want, ip+":80")
+	}
+	s.set(t, "app.test.", records...)
+	up := watch(t, s, balancer.Server{Addr: "app.test.", Resolve: true})
+	var got []string
+	for _, p := range up.State() {
+		got = append(got, p.Server.Addr)
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	require.Equal(t, want, got)
+	require.NotZero(t, s.count("tcp A"))
+	s.set(t, "app.test.", records[500:]...)
+	eventually(t, func() bool { return len(up.State()) == 500 })
+}
+
+// A name whose addresses come and go under requests loses none of them.
+func TestFlapping(t *testing.T) {
+	backend := func(addr string) {
+		l, err := net.Listen("tcp", addr)
+		require.NoError(t, err)
+		b := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "ok") }))
+		b.Listener.Close()
+		b.Listener = l
+		b.Start()
+		t.Cleanup(b.Close)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	l.Close()
+	backend("127.0.0.1:" + port)
+	backend("127.0.0.2:" + port)
+	s := start(t)
+	s.set(t, "app.test.", "A 127.0.0.1")
+	up := watch(t, s, balancer.Server{Addr: "app.test.:" + port, Resolve: true})
+	client := &http.Client{Transport: up.RoundTripper(nil)}
+	stop := make(chan struct{})
+	var load sync.WaitGroup
+	for range 8 {
+		load.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				resp, err := client.Get("http://backend/")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+			}
+		})
+	}
+	for i := range 12 {
+		switch i % 4 {
+		case 0:
+			s.set(t, "app.test.", "A 127.0.0.1", "A 127.0.0.2")
+			up.want(t, "127.0.0.1:"+port+"*1 127.0.0.2:"+port+"*1")
+		case 1:
+			s.set(t, "app.test.", "A 127.0.0.2")
+			up.want(t, "127.0.0.2:"+port+"*1")
+		case 2:
+			s.set(t, "app.test.") // and nothing changes
+		case 3:
+			s.set(t, "app.test.", "A 127.0.0.1")
+			up.want(t, "127.0.0.1:"+port+"*1")
+		}
+	}
+	close(stop)
+	load.Wait()
+}

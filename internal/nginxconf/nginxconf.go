@@ -8,6 +8,8 @@
 // place where the text goes wrong, to be met by whoever walks there.
 package nginxconf
 
+import "fmt"
+
 // A Directive is a name with its arguments, ended by ";" or by a block.
 type Directive struct {
 	// Words are the name and the arguments, unquoted and unescaped.
@@ -66,6 +68,9 @@ type SyntaxError struct {
 
 func (e *SyntaxError) Error() string { return e.Message }
 
+// mostDepth bounds the nesting of blocks: who walks the tree may recurse.
+const mostDepth = 1000
+
 // Parse reads a text. It never fails: see [Block.Err].
 func Parse(text string) *Block {
 	l := lexer{text: text, line: 1}
@@ -110,6 +115,11 @@ func Parse(text string) *Block {
 			}
 			d.Block.End = l.line
 			continue
+		}
+		if len(stack) > mostDepth {
+			d.Block.Err = &SyntaxError{Line: l.line, Start: d.Start, Words: d.Words,
+				Message: fmt.Sprintf("blocks are nested more than %d deep", mostDepth)}
+			return root
 		}
 		stack, opened = append(stack, d.Block), append(opened, d)
 	}

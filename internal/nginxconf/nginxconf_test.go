@@ -230,3 +230,16 @@ func TestCommands(t *testing.T) {
 		assert.Equal(t, want, Misspelt(word), word)
 	}
 }
+
+func TestDepthIsBounded(t *testing.T) {
+	b := Parse(strings.Repeat("a {", 1_000_000))
+	for n := 0; b.Err == nil; n++ {
+		if n > 2000 || len(b.Directives) != 1 {
+			t.Fatal("no error on the way down")
+		}
+		b = b.Directives[0].Block
+	}
+	if b.Err.Message != "blocks are nested more than 1000 deep" {
+		t.Fatal(b.Err)
+	}
+}

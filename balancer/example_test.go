@@ -11,6 +11,8 @@ import (
 	"net/url"
 
 	"github.com/trunklb/trunk/balancer"
+	"github.com/trunklb/trunk/leastconn"
+	"github.com/trunklb/trunk/sticky"
 )
 
 func Example() {
@@ -19,10 +21,12 @@ func Example() {
 	}))
 	defer backend.Close()
 
-	up, err := balancer.New(context.Background(), balancer.Config{
-		Name:    "backend",
-		Servers: []balancer.Server{{Addr: backend.Listener.Addr().String()}},
-	})
+	up, err := balancer.Parse(context.Background(), `upstream backend {
+	    least_conn;
+	    server `+backend.Listener.Addr().String()+` weight=5;
+	    server 127.0.0.2:9 max_fails=3 fail_timeout=30s;
+	    server 127.0.0.3:9 backup;
+	}`)
 	if err != nil {
 		panic(err)
 	}
@@ -36,6 +40,24 @@ func Example() {
 	body, _ := io.ReadAll(resp.Body)
 	fmt.Println(string(body))
 	// Output: backend/hello
+}
+
+func ExampleNew() {
+	up, err := balancer.New(context.Background(), balancer.Config{
+		Name:   "backend",
+		Method: leastconn.New(), // nil: round robin
+		Sticky: sticky.Cookie{Name: "srv"},
+		Servers: []balancer.Server{
+			{Addr: "10.0.0.1:8080", Weight: 5},
+			{Addr: "10.0.0.2:8080", MaxFails: balancer.NoMaxFails},
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	defer up.Close()
+	fmt.Println(up.Name(), len(up.Snapshot().Peers))
+	// Output: backend 2
 }
 
 func ExampleUpstream_Start() {

@@ -93,11 +93,12 @@ type Config struct {
 	Explain Explain
 	// OnEvent is told what happens to peers and set, in order, outside of locks, by
 	// one goroutine at a time: one of those that make requests. A slow hook delays
-	// only that one; what comes faster than it can tell is counted (Event.Dropped).
+	// only that one; what comes faster than it can tell is counted (Event.Dropped). A
+	// panic of it goes on into the request that it delays, which keeps no peer.
 	OnEvent func(Event)
 	// Record is written everything that is asked of the peers, to be played
-	// again (package recording). It costs some microseconds per request and
-	// peer, and holds keys, addresses and sids. nil: nothing is recorded.
+	// again (package recording). It costs a fraction of a microsecond per request and
+	// peer of the upstream, and holds keys, addresses and sids. nil: nothing is recorded.
 	Record io.Writer
 	// Clock returns the time since the Unix epoch; see peer.Options. Here
 	// goroutines call it at the same time, in the upstream's lock and outside.
@@ -196,7 +197,7 @@ type Nginx struct {
 
 // NginxParity returns the configuration with everything that trunk does
 // otherwise than nginx, above the choice of peers, set to nginx's way: the
-// fields of Nginx, no caller's deadline counted, and request bodies read before
+// fields of Nginx, no caller's deadline counted, Locations left alone (KeepRedirects), and request bodies read before
 // a peer is chosen, up to 1 MiB (nginx's client_max_body_size) unless
 // Retry.BufferBody says otherwise.
 func NginxParity(c Config) Config {

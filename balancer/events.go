@@ -10,7 +10,8 @@ import (
 // set is being changed it waits, so that a hook may change the set itself: a
 // peer that has drained may be removed where that is told. Goroutines may share it.
 type events struct {
-	hook func(peer.Event)
+	hook   func(peer.Event)
+	redact func(what, text string) string // nil: nothing is
 
 	mu      sync.Mutex
 	waiting []peer.Event
@@ -22,11 +23,11 @@ type events struct {
 }
 
 // newEvents returns nil for no hook.
-func newEvents(hook func(peer.Event)) *events {
+func newEvents(hook func(peer.Event), redact func(what, text string) string) *events {
 	if hook == nil {
 		return nil
 	}
-	return &events{hook: hook}
+	return &events{hook: hook, redact: redact}
 }
 
 // options returns what peer shall call; nil where nobody wants to know.
@@ -43,6 +44,9 @@ const mostEvents = 1024
 // add is called by peer, maybe within a change of the set: then the goroutine
 // that changes it tells afterwards.
 func (e *events) add(event peer.Event) {
+	if e.redact != nil {
+		event = redacted(event, e.redact)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.waiting) >= mostEvents {
@@ -55,6 +59,17 @@ func (e *events) add(event peer.Event) {
 	if e.held == 0 {
 		e.tell()
 	}
+}
+
+// redacted is an event with its addresses and what its Decision says replaced.
+func redacted(e peer.Event, f func(what, text string) string) peer.Event {
+	if s := &e.Peer.Server; s.Addr != "" {
+		s.Addr, s.Name, e.Peer.SID = f("addr", s.Addr), f("addr", s.Name), f("hint", e.Peer.SID)
+	}
+	if e.Decision != nil {
+		e.Decision = e.Decision.Redacted(f)
+	}
+	return e
 }
 
 // hold keeps events back from the goroutines that bring them, until release.

@@ -37,7 +37,8 @@ type Explain struct {
 	// NoLivePeers explains the choices that find no peer.
 	NoLivePeers bool
 	// Redact, if not nil, replaces what a Decision says of "key", "client",
-	// "hint" and "addr" (name and address), before OnDecision sees it.
+	// "hint" and "addr" (name and address), before OnDecision sees it, and of
+	// an Event before OnEvent does. A recording is not redacted.
 	Redact func(what, text string) string
 }
 

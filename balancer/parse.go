@@ -14,8 +14,8 @@ import (
 
 // Parse makes an upstream of a text with exactly one upstream block: ParseConfig,
 // strict and without options, and New in one. The error is a *[ParseError] or
-// one of New's. Warnings, and what has no effect here, such as zone, are told
-// by [ParseConfig] alone.
+// one of New's. Upstream.Warnings has what is warned of, nginx's own warnings too;
+// what has no effect here, such as zone, is told by [ParseConfig] alone.
 func Parse(ctx context.Context, text string) (*Upstream, error) {
 	parsed, err := ParseConfig(text, nil)
 	if err != nil {
@@ -29,7 +29,16 @@ func Parse(ctx context.Context, text string) (*Upstream, error) {
 		}
 		return nil, e
 	}
-	return New(ctx, parsed.Blocks[0].Config)
+	up, err := New(ctx, parsed.Blocks[0].Config)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range slices.Concat(parsed.Warnings, parsed.Blocks[0].Warnings) {
+		if !slices.Contains(up.warnings, w) {
+			up.warnings = append(up.warnings, w)
+		}
+	}
+	return up, nil
 }
 
 // ParseConfig reads the upstream blocks of a text in nginx's configuration

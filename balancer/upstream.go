@@ -84,7 +84,7 @@ func New(ctx context.Context, c Config) (*Upstream, error) {
 	u := &Upstream{
 		name: c.Name, clock: c.Clock, retry: retry, nginx: c.Nginx, keepalive: c.Keepalive,
 		budget: newBudget(retry.Budget), onlyUpstream: c.OnlyUpstream, keepRedirects: c.KeepRedirects,
-		explain: c.Explain, names: names, lookups: newLookups(&c), events: newEvents(c.OnEvent), dial: c.Dial, method: c.Method,
+		explain: c.Explain, names: names, lookups: newLookups(&c), events: newEvents(c.OnEvent, c.Explain.Redact), dial: c.Dial, method: c.Method,
 	}
 	if u.clock == nil {
 		u.clock = wallClock()

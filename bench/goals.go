@@ -79,7 +79,8 @@ func lockedAlone(t timing) float64 {
 	_, ratio := t.interleaved([]func(int){plain.worker(), func(requests int) {
 		for range requests {
 			mu.Lock()
-			mu.Unlock() //nolint:staticcheck // nothing between them is the point
+			//lint:ignore SA2001 nothing between them is the point
+			mu.Unlock()
 			n := frees.Load()
 			frees.CompareAndSwap(n, n+1)
 		}

@@ -44,6 +44,8 @@ func TestBlocks(t *testing.T) {
 		dir = filepath.Join("testdata", "blocks")
 	case dir == "":
 		t.Fatal("TRUNK_BLOCKS is empty")
+	case !filepath.IsAbs(dir):
+		dir = filepath.Join("..", "..", dir) // relative to the root of the module
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
 	require.NoError(t, err)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/trunklb/trunk/internal/engine"
 )
 
 const testdata = "testdata/traces"
@@ -39,6 +41,17 @@ func TestTraces(t *testing.T) {
 	}
 	total := replayFiles(t, dir, product)
 	t.Logf("%d files, %d scenarios, %d operations", total.files, total.scenarios, total.ops)
+
+	// Most recorded groups are small enough to be walked; both engines must do
+	// for all of them.
+	scanMost := engine.ScanMost
+	t.Cleanup(func() { engine.ScanMost = scanMost })
+	for name, most := range map[string]int{"queues": 0, "walk": 1 << 30} {
+		t.Run(name, func(t *testing.T) {
+			engine.ScanMost = most
+			require.Equal(t, total, replayFiles(t, dir, product))
+		})
+	}
 }
 
 // TestTables holds the product against the recorded tables.

@@ -13,6 +13,9 @@ import (
 // A dialError is a connection that did not come about: nothing was sent.
 type dialError struct{ err error }
 
+// errNoConn is a dial function that returns neither.
+var errNoConn = errors.New("the dial function returned (nil, nil)")
+
 func (e *dialError) Error() string { return e.err.Error() }
 func (e *dialError) Unwrap() error { return e.err }
 
@@ -40,6 +43,9 @@ func (d *dialer) DialContext(ctx context.Context, _, _ string) (net.Conn, error)
 	ctx, cancel := context.WithTimeout(ctx, d.connect)
 	defer cancel()
 	c, err := d.dial(ctx, network, addr)
+	if err == nil && c == nil {
+		err = errNoConn
+	}
 	if err != nil {
 		return nil, &dialError{err}
 	}

@@ -49,20 +49,24 @@ func (u *Upstream) DialContext(ctx context.Context, network, addr string) (net.C
 	if err := t.d.begin(u, u.inputs.fill(in, nil), with); err != nil {
 		t.end(err)
 	}
-	given := false
-	defer func() { // also after a panic of Config.Dial
-		if !given {
-			t.Close()
+	given, c := false, net.Conn(nil)
+	defer func() { // also after a panic of Config.Dial or of a hook
+		if given {
+			return
 		}
+		if c != nil {
+			c.Close()
+		}
+		t.Close()
 	}()
 	for t.Next() {
-		c, err := t.d.connect(ctx, network, datagram)
-		if err != nil {
+		if c, err = t.d.connect(ctx, network, datagram); err != nil {
 			t.Done(err)
 			continue
 		}
+		s := newSession(t, c, datagram)
 		given = true
-		return newSession(t, c, datagram), nil
+		return s, nil
 	}
 	return nil, t.Err()
 }
@@ -96,6 +100,9 @@ func (d *dispatch) connect(ctx context.Context, as string, datagram bool) (net.C
 		dial = (&net.Dialer{}).DialContext
 	}
 	c, err := dial(limited, kind, addr)
+	if err == nil && c == nil {
+		err = errNoConn
+	}
 	if err == nil {
 		return c, nil
 	}

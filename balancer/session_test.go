@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -383,4 +384,21 @@ func TestRemovedUnderAConnection(t *testing.T) {
 	require.Empty(t, removed)
 	require.NoError(t, c.Close())
 	require.Equal(t, []bool{true}, removed)
+}
+
+// A dial function that returns neither a connection nor an error has failed.
+func TestDialNothing(t *testing.T) {
+	nothing := func(context.Context, string, string) (net.Conn, error) { return nil, nil }
+	up, err := balancer.New(context.Background(), balancer.Config{Name: "x", Dial: nothing,
+		Servers: []balancer.Server{{Addr: "127.0.0.1:1"}, {Addr: "127.0.0.1:2"}}})
+	require.NoError(t, err)
+	defer up.Close()
+	_, err = up.DialContext(context.Background(), "tcp", "x:1")
+	require.ErrorContains(t, err, "(nil, nil)")
+	client := &http.Client{Transport: up.RoundTripper(&http.Transport{DialContext: nothing})}
+	_, err = client.Get("http://x/")
+	require.Error(t, err)
+	for _, p := range up.Snapshot().Peers {
+		require.Zero(t, p.Conns)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"strings"
 )
 
 // tagSize is the length of a signature in bytes. To guess one takes 2^127
@@ -11,7 +12,8 @@ import (
 const tagSize = 16
 
 // encoding has only characters that every cookie may contain. It is strict, so
-// that one sid has one signed form.
+// that one sid has one signed form; but it passes over line breaks, which
+// verify refuses.
 var encoding = base64.RawURLEncoding.Strict()
 
 // mostSigned is the greatest length of a signed value.
@@ -26,7 +28,7 @@ func sign(t, secret []byte, name, sid string) []byte {
 
 // verify returns the sid in a signed value. Empty: no secret has signed it.
 func verify(value string, secrets [][]byte, name string) string {
-	if len(value) <= encoding.EncodedLen(tagSize) || len(value) > mostSigned {
+	if len(value) <= encoding.EncodedLen(tagSize) || len(value) > mostSigned || strings.ContainsAny(value, "\r\n") {
 		return ""
 	}
 	raw, err := encoding.DecodeString(value)

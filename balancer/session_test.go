@@ -402,3 +402,33 @@ func TestDialNothing(t *testing.T) {
 		require.Zero(t, p.Conns)
 	}
 }
+
+// A hook that panics when the connection stands keeps neither it nor the peer.
+func TestDialWithAHookThatPanics(t *testing.T) {
+	now, alive := 1700000000*time.Second, false
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	up, err := balancer.New(context.Background(), balancer.Config{Name: "x",
+		Clock: func() time.Duration { return now },
+		Dial: func(context.Context, string, string) (net.Conn, error) {
+			if !alive {
+				return nil, errors.New("refused")
+			}
+			return ours, nil
+		},
+		OnEvent: func(e balancer.Event) {
+			if e.Kind == peer.PeerAlive {
+				panic("angry")
+			}
+		},
+		Servers: []balancer.Server{{Addr: "127.0.0.1:1"}, {Addr: "127.0.0.1:2", Down: true}}})
+	require.NoError(t, err)
+	defer up.Close()
+	_, err = up.DialContext(context.Background(), "tcp", "x:1")
+	require.Error(t, err)
+	now, alive = now+11*time.Second, true
+	require.PanicsWithValue(t, "angry", func() { _, _ = up.DialContext(context.Background(), "tcp", "x:1") })
+	require.Zero(t, up.Snapshot().Peers[0].Conns)
+	_, err = ours.Write([]byte("x"))
+	require.ErrorIs(t, err, io.ErrClosedPipe)
+}

@@ -3,7 +3,6 @@ package balancer_test
 import (
 	"context"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -96,13 +95,13 @@ func interleave(b *testing.B, bare http.RoundTripper, toBare *http.Request, trun
 //	go test ./balancer -run xxx -bench KilledBackend -benchtime 100000x
 func BenchmarkKilledBackend(b *testing.B) {
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "ok") })
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	at := newPort(b)
+	l, err := at.Listen()
 	if err != nil {
 		b.Fatal(err)
 	}
-	address := l.Addr().String()
 	up := newBackend(b,
-		balancer.Server{Addr: address, FailTimeout: time.Second},
+		balancer.Server{Addr: at.Addr(), FailTimeout: time.Second},
 		balancer.Server{Addr: addr(okServer(b))}, balancer.Server{Addr: addr(okServer(b))})
 	stop := make(chan struct{})
 	var killer, clients sync.WaitGroup
@@ -124,7 +123,7 @@ func BenchmarkKilledBackend(b *testing.B) {
 			s.Close()
 			<-done
 			kills++
-			if l, err = net.Listen("tcp", address); err != nil {
+			if l, err = at.Listen(); err != nil {
 				b.Error(err)
 				return
 			}

@@ -49,16 +49,8 @@ func echo(t *testing.T, network, listen, name string) string {
 	return l.Addr().String()
 }
 
-// nobody returns an address where nobody listens.
-func nobody(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	l.Close()
-	return l.Addr().String()
-}
-
 func TestDialContext(t *testing.T) {
-	dead := nobody(t)
+	dead := refusing(t)
 	path := filepath.Join(t.TempDir(), "s")
 	up := newUpstream(t, balancer.Config{Servers: servers(dead + " " + echo(t, "tcp", "127.0.0.1:0", "b") + " " + echo(t, "unix", path, "c"))})
 	var log balancer.Log
@@ -88,7 +80,7 @@ func TestDialContext(t *testing.T) {
 
 // When all fail the error has the attempts; when the caller goes, no peer is blamed.
 func TestDialContextFails(t *testing.T) {
-	a, b := nobody(t), nobody(t)
+	a, b := refusing(t), refusing(t)
 	up := newUpstream(t, balancer.Config{Servers: servers(a + " " + b)})
 	_, err := up.DialContext(context.Background(), "tcp", "")
 	var e *balancer.Error
@@ -370,7 +362,7 @@ func TestSessionIsShared(t *testing.T) {
 // Removed while a connection is open, a peer is kept until it is closed.
 func TestRemovedUnderAConnection(t *testing.T) {
 	var removed []bool
-	up := newUpstream(t, balancer.Config{Servers: servers(echo(t, "tcp", "127.0.0.1:0", "a") + " " + nobody(t)), OnEvent: func(e balancer.Event) {
+	up := newUpstream(t, balancer.Config{Servers: servers(echo(t, "tcp", "127.0.0.1:0", "a") + " " + refusing(t)), OnEvent: func(e balancer.Event) {
 		if e.Kind == peer.PeerIdle {
 			removed = append(removed, e.Removed)
 		}

@@ -25,6 +25,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trunklb/trunk/balancer"
+	"github.com/trunklb/trunk/internal/port"
 )
 
 // noLeaks fails the test if goroutines or connections of it remain. Call it first:
@@ -62,12 +63,15 @@ func server(t *testing.T, name string, h http.HandlerFunc) *httptest.Server {
 func addr(s *httptest.Server) string { return s.Listener.Addr().String() }
 
 // refusing returns an address at which nobody listens.
-func refusing(t *testing.T) string {
+func refusing(t *testing.T) string { return newPort(t).Addr() }
+
+// newPort takes a port at which nobody listens yet, until the test ends.
+func newPort(t testing.TB) *port.Port {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	p, err := port.New()
 	require.NoError(t, err)
-	require.NoError(t, l.Close())
-	return l.Addr().String()
+	t.Cleanup(p.Close)
+	return p
 }
 
 // speaker is a backend that speaks for itself: it calls speak for each request
@@ -834,11 +838,11 @@ func TestNothingIsLost(t *testing.T) {
 	noLeaks(t)
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "ok") })
 	b, c := server(t, "b", h), server(t, "c", h)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	at := newPort(t)
+	l, err := at.Listen()
 	require.NoError(t, err)
-	address := l.Addr().String()
 	up := upstream(t, balancer.Config{Resolution: 10 * time.Millisecond, Servers: []balancer.Server{
-		{Addr: address, FailTimeout: 10 * time.Millisecond}, {Addr: addr(b)}, {Addr: addr(c)},
+		{Addr: at.Addr(), FailTimeout: 10 * time.Millisecond}, {Addr: addr(b)}, {Addr: addr(c)},
 	}})
 	client := &http.Client{Transport: up.RoundTripper(nil)}
 	stop := make(chan struct{})
@@ -857,7 +861,7 @@ func TestNothingIsLost(t *testing.T) {
 				return
 			default:
 			}
-			if l, err = net.Listen("tcp", address); err != nil {
+			if l, err = at.Listen(); err != nil {
 				t.Error(err)
 				return
 			}

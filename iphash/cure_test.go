@@ -88,7 +88,7 @@ func TestWholeRangeSharesByWeight(t *testing.T) {
 	addresses := clients(n)
 	rapid.Check(t, func(rt *rapid.T) {
 		servers, total := make([]peer.Server, rapid.IntRange(2, 8).Draw(rt, "peers")), 0.0
-		most := rapid.SampledFrom([]int{1, 100, 1e6, math.MaxInt64 / len(servers)}).Draw(rt, "greatest weight")
+		most := rapid.SampledFrom([]int{1, 100, 1e6, math.MaxInt / len(servers)}).Draw(rt, "greatest weight")
 		for i := range servers {
 			servers[i] = peer.Server{Addr: fmt.Sprint(i), Weight: rapid.IntRange(1, most).Draw(rt, "weight")}
 			total += float64(servers[i].Weight)

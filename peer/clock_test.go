@@ -151,7 +151,7 @@ func TestResolution(t *testing.T) {
 		return p.Server.Addr
 	}
 	require.Equal(t, "a", one(peer.Failed))
-	require.EqualValues(t, 17_000_000_000, u.State(peer.Primary, 0).Accessed, "in ticks since the epoch")
+	require.Equal(t, int64(17_000_000_000), u.State(peer.Primary, 0).Accessed, "in ticks since the epoch")
 	now += 399 * time.Millisecond
 	require.Equal(t, "b", one(peer.OK))
 	now += time.Millisecond

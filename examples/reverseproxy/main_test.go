@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/trunklb/trunk/internal/port"
 )
 
 func TestShow(t *testing.T) {
@@ -19,10 +21,10 @@ func TestShow(t *testing.T) {
 
 // Where nobody is there the client gets nginx's answer.
 func TestNobody(t *testing.T) {
-	l, err := listenAnywhere()
+	nobody, err := port.New()
 	require.NoError(t, err)
-	l.Close()
-	up, err := newUpstream(context.Background(), []string{l.Addr().String()})
+	defer nobody.Close()
+	up, err := newUpstream(context.Background(), []string{nobody.Addr()})
 	require.NoError(t, err)
 	defer up.Close()
 	var out strings.Builder

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trunklb/trunk/balancer"
+	"github.com/trunklb/trunk/internal/port"
 )
 
 // watched is an upstream that looks names up often.
@@ -174,8 +175,11 @@ func TestThousandAddresses(t *testing.T) {
 
 // A name whose addresses come and go under requests loses none of them.
 func TestFlapping(t *testing.T) {
-	backend := func(addr string) {
-		l, err := net.Listen("tcp", addr)
+	at, err := port.New()
+	require.NoError(t, err)
+	defer at.Close()
+	backend := func(ip string) {
+		l, err := at.ListenAt(ip)
 		require.NoError(t, err)
 		b := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "ok") }))
 		b.Listener.Close()
@@ -183,15 +187,11 @@ func TestFlapping(t *testing.T) {
 		b.Start()
 		t.Cleanup(b.Close)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	l.Close()
-	backend("127.0.0.1:" + port)
-	backend("127.0.0.2:" + port)
+	backend("127.0.0.1")
+	backend("127.0.0.2")
 	s := start(t)
 	s.set(t, "app.test.", "A 127.0.0.1")
-	up := watch(t, s, balancer.Server{Addr: "app.test.:" + port, Resolve: true})
+	up := watch(t, s, balancer.Server{Addr: fmt.Sprintf("app.test.:%d", at.Number()), Resolve: true})
 	client := &http.Client{Transport: up.RoundTripper(nil)}
 	stop := make(chan struct{})
 	var load sync.WaitGroup
@@ -213,19 +213,20 @@ func TestFlapping(t *testing.T) {
 			}
 		})
 	}
+	first, second := fmt.Sprintf("127.0.0.1:%d*1", at.Number()), fmt.Sprintf("127.0.0.2:%d*1", at.Number())
 	for i := range 12 {
 		switch i % 4 {
 		case 0:
 			s.set(t, "app.test.", "A 127.0.0.1", "A 127.0.0.2")
-			up.want(t, "127.0.0.1:"+port+"*1 127.0.0.2:"+port+"*1")
+			up.want(t, first+" "+second)
 		case 1:
 			s.set(t, "app.test.", "A 127.0.0.2")
-			up.want(t, "127.0.0.2:"+port+"*1")
+			up.want(t, second)
 		case 2:
 			s.set(t, "app.test.") // and nothing changes
 		case 3:
 			s.set(t, "app.test.", "A 127.0.0.1")
-			up.want(t, "127.0.0.1:"+port+"*1")
+			up.want(t, first)
 		}
 	}
 	close(stop)

@@ -24,11 +24,8 @@ type server struct {
 // start starts a server on one port of UDP and TCP.
 func start(t *testing.T) *server {
 	s := &server{records: map[string][]dns.RR{}, asked: map[string]int{}}
-	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
-	require.NoError(t, err)
+	pc, l := listen(t)
 	s.addr = pc.LocalAddr().String()
-	l, err := net.Listen("tcp", s.addr)
-	require.NoError(t, err)
 	for network, d := range map[string]*dns.Server{"udp": {PacketConn: pc}, "tcp": {Listener: l}} {
 		up := make(chan struct{})
 		d.NotifyStartedFunc = func() { close(up) }
@@ -38,6 +35,22 @@ func start(t *testing.T) *server {
 		t.Cleanup(func() { d.Shutdown() })
 	}
 	return s
+}
+
+// listen finds a port that is free for both: one that is free for UDP may be taken for TCP.
+func listen(t *testing.T) (net.PacketConn, net.Listener) {
+	var err error
+	for range 100 {
+		pc, udpErr := net.ListenPacket("udp", "127.0.0.1:0")
+		require.NoError(t, udpErr)
+		var l net.Listener
+		if l, err = net.Listen("tcp", pc.LocalAddr().String()); err == nil {
+			return pc, l
+		}
+		pc.Close()
+	}
+	require.NoError(t, err)
+	return nil, nil
 }
 
 // resolver is Go's resolver, asking the server.

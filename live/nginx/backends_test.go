@@ -9,10 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/trunklb/trunk/internal/port"
 )
 
 // Headers by which a request says what a backend is to do with it, so that both
@@ -50,16 +51,12 @@ func startBackends(t *testing.T, names ...string) *backends {
 	return b
 }
 
-// refusing returns an address that refuses connections until the test ends: its port is
-// taken, but nobody listens.
+// refusing returns an address that refuses connections until the test ends.
 func refusing(t *testing.T) string {
-	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	p, err := port.New()
 	require.NoError(t, err)
-	t.Cleanup(func() { syscall.Close(fd) })
-	require.NoError(t, syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
-	at, err := syscall.Getsockname(fd)
-	require.NoError(t, err)
-	return "127.0.0.1:" + strconv.Itoa(at.(*syscall.SockaddrInet4).Port)
+	t.Cleanup(p.Close)
+	return p.Addr()
 }
 
 func (b *backends) serve(name string, w http.ResponseWriter, r *http.Request) {

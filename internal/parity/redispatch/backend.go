@@ -11,13 +11,15 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/trunklb/trunk/internal/port"
 )
 
 // backend is one scripted peer.
 type backend struct {
 	id        string
 	keepalive bool
-	port      *port
+	port      *port.Port
 	journal   *journal
 	done      chan struct{}
 	wg        sync.WaitGroup
@@ -25,12 +27,12 @@ type backend struct {
 	mu       sync.Mutex
 	queue    []behaviour
 	listener *net.TCPListener
-	deaf     *deaf
+	deaf     *port.Deaf
 	conns    map[*net.TCPConn]bool
 }
 
 func newBackend(id string, keepalive bool, j *journal) (*backend, error) {
-	p, err := newPort()
+	p, err := port.New()
 	if err != nil {
 		return nil, err
 	}
@@ -55,14 +57,14 @@ func (b *backend) set(queue []string) error {
 		return nil
 	case "connect_hang":
 		b.shut()
-		b.deaf, err = b.port.listenDeaf()
+		b.deaf, err = b.port.ListenDeaf()
 		return err
 	}
 	if b.listener != nil {
 		return nil
 	}
 	b.shut()
-	if b.listener, err = b.port.listen(); err != nil {
+	if b.listener, err = b.port.Listen(); err != nil {
 		return err
 	}
 	b.wg.Add(1)
@@ -77,7 +79,7 @@ func (b *backend) shut() {
 		b.listener = nil
 	}
 	if b.deaf != nil {
-		b.deaf.close()
+		b.deaf.Close()
 		b.deaf = nil
 	}
 }
@@ -226,7 +228,7 @@ func (b *backend) close() {
 	}
 	b.mu.Unlock()
 	b.wg.Wait()
-	b.port.close()
+	b.port.Close()
 }
 
 // finish ends a connection: with FIN, or with RST.

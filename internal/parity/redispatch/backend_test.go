@@ -53,7 +53,7 @@ func TestClientSeesBackend(t *testing.T) {
 			t.Parallel()
 			j := &journal{connections: map[string]int{}}
 			b := startBackend(t, j, tc.behaviour)
-			got, err := send(b.port.addr(), 7, tc.request)
+			got, err := send(b.port.Addr(), 7, tc.request)
 			require.NoError(t, err)
 			require.Equal(t, tc.want, got)
 			b.close()
@@ -74,7 +74,7 @@ func TestClientSeesBackend(t *testing.T) {
 func TestClientSeesPartOfHeader(t *testing.T) {
 	for _, behaviour := range []string{"close_mid_header", "reset_mid_header", "invalid_header"} {
 		b := startBackend(t, &journal{connections: map[string]int{}}, behaviour)
-		got, err := send(b.port.addr(), 0, Request{Method: "GET"})
+		got, err := send(b.port.Addr(), 0, Request{Method: "GET"})
 		require.NoError(t, err)
 		require.Equal(t, Truncated, got.status, behaviour)
 		require.NotEmpty(t, got.problem, behaviour)
@@ -94,7 +94,7 @@ func TestBackendOpensAndCloses(t *testing.T) {
 	b := startBackend(t, j, "refuse")
 	defer b.close()
 	dial := func() error {
-		c, err := net.DialTimeout("tcp4", b.port.addr(), 150*time.Millisecond)
+		c, err := net.DialTimeout("tcp4", b.port.Addr(), 150*time.Millisecond)
 		if err == nil {
 			c.Close()
 		}
@@ -127,7 +127,7 @@ func TestBackendKeepsConnection(t *testing.T) {
 	b, err := newBackend("A", true, j)
 	require.NoError(t, err)
 	require.NoError(t, b.set([]string{"ok"}))
-	conn, err := net.Dial("tcp4", b.port.addr())
+	conn, err := net.Dial("tcp4", b.port.Addr())
 	require.NoError(t, err)
 	defer conn.Close()
 	for range 3 {

@@ -37,7 +37,7 @@ func Serve(newHandler func(sc *Scenario, addrs map[string]string, rec *Recorder)
 		if err != nil {
 			return nil, err
 		}
-		l, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: loopback[:]})
+		l, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 		if err != nil {
 			return nil, errors.Join(err, h.Close())
 		}

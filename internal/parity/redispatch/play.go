@@ -68,8 +68,8 @@ func newStage(sc *Scenario, start Start) (_ *stage, err error) {
 			return nil, err
 		}
 		s.backends[id] = b
-		s.ids[b.port.addr()] = id
-		addrs[id] = b.port.addr()
+		s.ids[b.port.Addr()] = id
+		addrs[id] = b.port.Addr()
 		if err := b.set(queue); err != nil {
 			return nil, err
 		}

@@ -21,6 +21,9 @@ func (Method) String() string { return "least_conn" }
 
 type selector struct{}
 
+// ComparesConns implements peer.Comparer.
+func (selector) ComparesConns() bool { return true }
+
 // Pick takes the first peer with the smallest conns / weight. If others have
 // the same ratio the trunk chooses among them; else no weight moves.
 func (selector) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {

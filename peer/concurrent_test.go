@@ -10,7 +10,11 @@ import (
 
 	"github.com/trunklb/trunk/internal/engine"
 	"github.com/trunklb/trunk/internal/parity/machine"
+	"github.com/trunklb/trunk/leastconn"
+	"github.com/trunklb/trunk/leasttime"
 	"github.com/trunklb/trunk/peer"
+	"github.com/trunklb/trunk/random"
+	"github.com/trunklb/trunk/sticky"
 )
 
 // Many goroutines share an upstream, with either engine. The clock and the source need
@@ -77,4 +81,42 @@ func useOnce(t *testing.T, u *peer.Upstream, r *peer.Request, random *rand.Rand)
 		}
 	}
 	return true
+}
+
+// A free that is OK takes no lock, but where a pick compares what the peers hold: the
+// counts stand still while it looks.
+func TestFreesWaitForPicksThatCompare(t *testing.T) {
+	for name, method := range map[string]peer.Method{
+		"least_conn":              leastconn.New(),
+		"least_time":              leasttime.New(leasttime.Header),
+		"random two":              random.NewTwo(),
+		"random two, KeepWeights": random.Method{Two: true, KeepWeights: true},
+		"sticky over least_conn":  sticky.Over(leastconn.New()),
+	} {
+		t.Run(name, func(t *testing.T) {
+			during := func() {}
+			// The clock is read under the lock, before the pick.
+			u, err := peer.New(many(3), method, &peer.Options{Clock: func() time.Duration { during(); return 0 }})
+			require.NoError(t, err)
+			var held, r peer.Request
+			require.NoError(t, u.Begin(&held))
+			require.NoError(t, u.Get(&held))
+
+			freed, early := make(chan error, 1), false
+			during = func() {
+				during = func() {}
+				go func() { freed <- u.Free(&held, peer.OK) }()
+				select {
+				case err := <-freed:
+					early = true
+					freed <- err
+				case <-time.After(20 * time.Millisecond):
+				}
+			}
+			require.NoError(t, u.Begin(&r))
+			require.NoError(t, u.Get(&r))
+			require.NoError(t, <-freed)
+			require.False(t, early)
+		})
+	}
 }

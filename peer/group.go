@@ -85,7 +85,8 @@ func (g *Group) TotalWeight() int64 { return g.weight }
 // to be compared.
 func (g *Group) Weight(i int) int64 { return g.peers[i].weight }
 
-// Conns returns how many requests hold peer i.
+// Conns returns how many requests hold peer i. A Selector that looks at it says so
+// as a Comparer.
 func (g *Group) Conns(i int) int64 { return int64(g.peers[i].conns(g.peers[i].load.Load())) }
 
 // Idle returns how many ticks ago peer i was last checked, and its fail timeout

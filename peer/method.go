@@ -52,6 +52,15 @@ type Events interface {
 	Freed(g *Group, r *Request, i int, o Outcome, now Now)
 }
 
+// Comparer is what a Selector may implement whose Pick compares what the peers hold,
+// Group.Conns, as least_conn does. A free that is OK needs no lock otherwise, and such a pick
+// could miss one and see a later one: a state that never was.
+type Comparer interface {
+	// ComparesConns reports whether a free of any outcome has to wait for the
+	// pick that is going on.
+	ComparesConns() bool
+}
+
 // PickAll is the door for whole groups as a Selector: round robin
 // (docs/parity.md, sections 3 and 5). Of all eligible peers the trunk chooses, and the
 // peer that the request is bound to, if there is one, pays for its choice.

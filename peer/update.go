@@ -111,6 +111,8 @@ func (u *Upstream) exchange(before, set *Set, selector Selector, attached []any)
 	u.selector = selector
 	u.events, _ = selector.(Events)
 	u.binder, _ = selector.(Binder)
+	c, ok := selector.(Comparer)
+	u.compared = ok && c.ComparesConns()
 
 	old := u.groups
 	known := byAddr(before)
@@ -220,7 +222,7 @@ func (u *Upstream) flags(m *member) uint64 {
 	if m.MaxConns > 0 {
 		w |= limited
 	}
-	if u.events != nil || u.record != nil {
+	if u.compared || u.events != nil || u.record != nil {
 		w |= locked
 	}
 	return w

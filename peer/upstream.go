@@ -70,6 +70,7 @@ type Upstream struct {
 	selector Selector
 	events   Events   // the selector's, or nil
 	binder   Binder   // the selector's, or nil
+	compared bool     // the selector is a Comparer
 	groups   [3]Group // Primary, Backup and leaving
 	places   []place  // by slot
 
@@ -275,7 +276,7 @@ func (u *Upstream) Free(r *Request, o Outcome) error {
 	}
 	if o == OK && r.at.load.freeAlone() {
 		// Nothing else would have changed: no failures to clear, no limit, and
-		// nobody who watches. The peer counts this request out at the exchange
+		// nobody who watches or compares. The peer counts this request out at the exchange
 		// of its word, wherever that falls among what others do under the lock.
 		r.release(u.set.Load(), false)
 		return nil

@@ -88,6 +88,9 @@ func (s one) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 
 type two struct{ draws }
 
+// ComparesConns implements peer.Comparer.
+func (two) ComparesConns() bool { return true }
+
 // Pick draws until it has two different peers that can be had, and takes the
 // second unless that has more requests for its weight. That the first one
 // counts as a miss is nginx's way.

@@ -5,6 +5,9 @@ import "github.com/trunklb/trunk/peer"
 // weighted is random two with KeepWeights.
 type weighted struct{ one }
 
+// ComparesConns implements peer.Comparer.
+func (weighted) ComparesConns() bool { return true }
+
 // Pick draws a first peer as plain random does, and then looks for a second,
 // different one that would relieve it. Where none is found the first is
 // taken: round robin would make its share too small.

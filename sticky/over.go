@@ -85,6 +85,12 @@ func (s *selector) Bind(g *peer.Group, r *peer.Request, now peer.Now) int {
 	return peer.None
 }
 
+// ComparesConns implements peer.Comparer for the selector that it is over.
+func (s *selector) ComparesConns() bool {
+	inner, ok := s.Selector.(peer.Comparer)
+	return ok && inner.ComparesConns()
+}
+
 // Explain implements peer.Explainer for the selector that it is over.
 func (s *selector) Explain(g *peer.Group, r *peer.Request, i int, now peer.Now) string {
 	if inner, ok := s.Selector.(peer.Explainer); ok {

@@ -15,7 +15,7 @@ import (
 	"github.com/trunklb/trunk/balancer"
 )
 
-// requests is how many requests each side sends.
+// requests is how many requests, or connections, each side sends.
 const requests = 500
 
 // given is what both sides are given.
@@ -27,7 +27,7 @@ type given struct {
 	hold     bool   // requests stay open for a while
 }
 
-// common are blocks that say nothing of HTTP. Every fail_timeout here is an hour: the
+// common are judged over HTTP and over TCP. Every fail_timeout here is an hour: the
 // two sides do not see the same second, and are not to be told apart by that. random
 // is not here: nginx's draws are its own.
 var common = []given{

@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"text/template"
@@ -21,6 +23,7 @@ import (
 // They listen on a unix socket, so that no port has to be free.
 var configuration = template.Must(template.New("").Parse(`
 {{define "main"}}
+{{.Load}}
 daemon off;
 master_process off;
 worker_processes 1;
@@ -38,7 +41,7 @@ events { worker_connections 1024; }
 
 // settings are what a configuration is made of.
 type settings struct {
-	Dir, Block, Rules string
+	Dir, Load, Block, Rules string
 }
 
 // configure writes the text of a section, "http" or "stream".
@@ -64,6 +67,26 @@ func binary(t *testing.T) string {
 		}
 	}
 	missing(t, "nginx", "nginx")
+	return ""
+}
+
+var modulesPath = regexp.MustCompile(`--modules-path=(\S+)`)
+
+// loadStream is the directive that loads the module stream: none where it is built
+// in. Without the module it ends the test.
+func loadStream(t *testing.T) string {
+	out, err := exec.Command(binary(t), "-V").CombinedOutput()
+	require.NoError(t, err)
+	if slices.Contains(strings.Fields(string(out)), "--with-stream") {
+		return ""
+	}
+	if dir := modulesPath.FindSubmatch(out); dir != nil {
+		path := filepath.Join(string(dir[1]), "ngx_stream_module.so")
+		if _, err := os.Stat(path); err == nil {
+			return "load_module " + path + ";"
+		}
+	}
+	missing(t, "nginx's module stream", "libnginx-mod-stream")
 	return ""
 }
 
@@ -96,7 +119,8 @@ func start(t *testing.T, dir, text string) dialer {
 			t.Logf("the end of nginx's error.log:\n%s%s", said.String(), strings.Join(lines[max(0, len(lines)-20):], ""))
 		}
 	})
-	// nginx writes its pid when it listens.
+	// nginx writes its pid when it listens. A connection, to see whether it
+	// does, would be a session to stream, and take a peer.
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		if pid, err := os.ReadFile(filepath.Join(dir, "nginx.pid")); err == nil && len(pid) > 0 {
 			break

@@ -182,6 +182,16 @@ func (a addresses) take(addr string) (place, bool) {
 	return list[0], true
 }
 
+// takeAt takes the peer of an address that is next, if it is in that place.
+func (a addresses) takeAt(addr string, at place) bool {
+	list := a[addr]
+	if len(list) == 0 || list[0] != at {
+		return false
+	}
+	a[addr] = list[1:]
+	return true
+}
+
 // newGroup makes a group of new peers, which have no slots yet.
 func (u *Upstream) newGroup(set *Set, gi int) Group {
 	members := set.groups[gi]
@@ -286,9 +296,12 @@ func (u *Upstream) leave(old *[3]Group, rest addresses) []Idle {
 			move(&old[leaving], i)
 		}
 	}
-	for _, places := range rest {
-		for _, at := range places {
-			move(&old[at.group], int(at.index))
+	// In list order: the events and the Snapshot tell of them.
+	for gi := range old[:leaving] {
+		for i := range old[gi].peers {
+			if rest.takeAt(old[gi].cold[i].member.Addr, place{int8(gi), int32(i)}) {
+				move(&old[gi], i)
+			}
 		}
 	}
 	u.groups[leaving] = list

@@ -268,6 +268,27 @@ func TestDrainedPeerIsReported(t *testing.T) {
 	require.Equal(t, []string{"b false", "a false"}, idle)
 }
 
+// Of many that are removed at once hooks and Snapshot tell in list order: the same
+// calls are told of in the same words.
+func TestRemovedPeersAreToldOfInListOrder(t *testing.T) {
+	var idle, events, removed []string
+	u := newUpdatable(t, nil, peer.Options{
+		OnIdle:  func(p peer.Idle) { idle = append(idle, p.Server.Addr) },
+		OnEvent: func(e peer.Event) { events = append(events, e.Peer.Server.Addr) },
+	}, peer.Server{Addr: "a"}, peer.Server{Addr: "b"}, peer.Server{Addr: "a"}, peer.Server{Addr: "c"}, peer.Server{Addr: "d"},
+		peer.Server{Addr: "e"}, peer.Server{Addr: "f"}, peer.Server{Addr: "g", Backup: true}, peer.Server{Addr: "h", Backup: true})
+	u.hold("d")
+	u.hold("c")
+	u.hold("b")
+	u.update(peer.Server{Addr: "a"})
+	require.Equal(t, "a e f g h", strings.Join(idle, " "), "one a stays")
+	require.Equal(t, " a e f g h", strings.Join(events, " "), "after the change of the set")
+	for _, p := range u.Snapshot().Peers[1:] {
+		removed = append(removed, p.Server.Addr)
+	}
+	require.Equal(t, "b c d", strings.Join(removed, " "))
+}
+
 func TestBackupGroupGoesWhileARequestIsInIt(t *testing.T) {
 	u := newUpdatable(t, nil, peer.Options{}, peer.Server{Addr: "a"}, peer.Server{Addr: "b", Backup: true})
 	r := u.begin()

@@ -1,7 +1,6 @@
 package sticky_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/trunklb/trunk/hash"
@@ -20,14 +19,8 @@ import (
 func upstreams(method peer.Method, in model.Config, limits machine.Limits) func(machine.Choose) machine.Config {
 	in.Sticky.Kind = model.StickyRoute
 	return func(choose machine.Choose) machine.Config {
-		servers := machine.RandomServers(choose, limits)
-		routes := choose("routes", 1, len(servers))
-		for i := range servers {
-			if choose("has a route", 0, 2) > 0 {
-				servers[i].Route = fmt.Sprintf("r%d", choose("route", 1, routes))
-			}
-		}
-		return machine.Config{Servers: servers, Method: sticky.Over(method), Model: in}
+		limits.MostRoutes = choose("routes", 1, 6)
+		return machine.Config{Servers: machine.RandomServers(choose, limits), Method: sticky.Over(method), Model: in}
 	}
 }
 

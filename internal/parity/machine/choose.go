@@ -21,17 +21,28 @@ func oneOf[T any](c Choose, label string, list ...T) T {
 }
 
 // Check is a property test: machines of the configurations that config makes
-// take random steps.
+// take random steps, with the model beside them.
 func Check(t *testing.T, config func(Choose) Config) {
+	t.Helper()
+	check(t, config, New)
+}
+
+// CheckTwins is the same with a twin beside them, which has the other engine.
+func CheckTwins(t *testing.T, config func(Choose) Config) {
+	t.Helper()
+	check(t, config, NewTwins)
+}
+
+func check(t *testing.T, config func(Choose) Config, start func(TB, Config, Choose) *Machine) {
 	t.Helper()
 	defer keepEngine()()
 	rapid.Check(t, func(t *rapid.T) {
 		choose := Choose(func(label string, least, most int) int {
 			return rapid.IntRange(least, most).Draw(t, label)
 		})
-		m := New(t, config(choose), choose)
+		m := start(t, config(choose), choose)
 		actions := map[string]func(*rapid.T){"": func(*rapid.T) { m.Agree() }}
-		for _, step := range Steps {
+		for _, step := range m.steps {
 			actions[step.Name] = func(*rapid.T) { step.Do(m) }
 		}
 		t.Repeat(actions)
@@ -44,9 +55,20 @@ func keepEngine() func() {
 	return func() { engine.ScanMost = most }
 }
 
-// Fuzz is the same with choices made from bytes: the first ones make the
+// Fuzz is Check with choices made from bytes: the first ones make the
 // configuration, the others the steps, until there are no more.
 func Fuzz(t *testing.T, data []byte, config func(Choose) Config) {
+	t.Helper()
+	fuzz(t, data, config, New)
+}
+
+// FuzzTwins is the same with a twin.
+func FuzzTwins(t *testing.T, data []byte, config func(Choose) Config) {
+	t.Helper()
+	fuzz(t, data, config, NewTwins)
+}
+
+func fuzz(t *testing.T, data []byte, config func(Choose) Config, start func(TB, Config, Choose) *Machine) {
 	t.Helper()
 	defer keepEngine()()
 	choose := Choose(func(_ string, least, most int) int {
@@ -56,9 +78,9 @@ func Fuzz(t *testing.T, data []byte, config func(Choose) Config) {
 		}
 		return least + n%(most-least+1)
 	})
-	m := New(t, config(choose), choose)
+	m := start(t, config(choose), choose)
 	for len(data) > 0 {
-		Steps[choose("step", 0, len(Steps)-1)].Do(m)
+		m.steps[choose("step", 0, len(m.steps)-1)].Do(m)
 		m.Agree()
 	}
 }

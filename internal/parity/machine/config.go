@@ -23,6 +23,8 @@ type Config struct {
 	// other than a second is not for least_time, since the model measures its
 	// seconds by it, but not its milliseconds.
 	Options peer.Options
+	// Limits bound the servers that updates bring.
+	Limits Limits
 }
 
 // resolution is the unit in which failures are timed.
@@ -57,6 +59,8 @@ type Limits struct {
 	// SharedNames lets several servers have one name, as the addresses of one
 	// host name have.
 	SharedNames bool
+	// MostRoutes lets servers have one of so many routes. 0: they have none.
+	MostRoutes int
 	// Unit is that of the fail timeouts. 0: a second.
 	Unit time.Duration
 }
@@ -73,25 +77,71 @@ func RandomServers(choose Choose, l Limits) []peer.Server {
 		most = min(most, 20)
 	}
 	n := choose("peers", 1, most)
-	weights := oneOf(choose, "weights", 1, 3, 10, 1000, math.MaxInt32)
-	unhappy := oneOf(choose, "unhappy", 0, 4, 8, 2) // one server in so many is down, draining or a backup
+	k := randomKind(choose, l)
 	servers := make([]peer.Server, n)
 	for i := range servers {
-		s := &servers[i]
-		s.Addr = fmt.Sprintf("10.0.%d.%d:80", i/256, i%256)
-		if l.SharedNames && choose.chance("shared name", 3) {
-			s.Name = fmt.Sprintf("host%d", choose("name", 0, 2))
-		}
-		s.Weight = choose("weight", 0, min(weights, cmp.Or(l.MaxWeight, math.MaxInt32)))
-		s.MaxFails = oneOf(choose, "max_fails", 0, peer.NoMaxFails, 1, 2, 3)
-		s.FailTimeout = oneOf(choose, "fail_timeout", 0, peer.NoFailTimeout, 1, 10, 30)
-		if s.FailTimeout > 0 {
-			s.FailTimeout *= cmp.Or(l.Unit, time.Second)
-		}
-		s.MaxConns = oneOf(choose, "max_conns", 0, 0, 0, 1, 2, 5)
-		s.Down = choose.chance("down", unhappy)
-		s.Drain = choose.chance("drain", unhappy)
-		s.Backup = i > 0 && choose.chance("backup", unhappy)
+		servers[i] = k.server(choose, i)
 	}
+	servers[0].Backup = false
 	return servers
+}
+
+// kind is what the servers of one upstream have in common.
+type kind struct {
+	Limits
+	unhappy int // one in so many is down, draining or a backup
+}
+
+func randomKind(choose Choose, l Limits) kind {
+	weights := oneOf(choose, "weights", 1, 3, 10, 1000, math.MaxInt32)
+	l.MaxWeight = min(weights, cmp.Or(l.MaxWeight, math.MaxInt32))
+	return kind{l, oneOf(choose, "unhappy", 0, 4, 8, 2)}
+}
+
+// server makes a server whose address has a number.
+func (k kind) server(choose Choose, n int) peer.Server {
+	s := peer.Server{Addr: fmt.Sprintf("10.0.%d.%d:80", n/256, n%256)}
+	if k.SharedNames && choose.chance("shared name", 3) {
+		s.Name = fmt.Sprintf("host%d", choose("name", 0, 2))
+	}
+	s.Weight = choose("weight", 0, k.MaxWeight)
+	s.MaxFails = oneOf(choose, "max_fails", 0, peer.NoMaxFails, 1, 2, 3)
+	s.FailTimeout = oneOf(choose, "fail_timeout", 0, peer.NoFailTimeout, 1, 10, 30)
+	if s.FailTimeout > 0 {
+		s.FailTimeout *= cmp.Or(k.Unit, time.Second)
+	}
+	s.MaxConns = oneOf(choose, "max_conns", 0, 0, 0, 1, 2, 5)
+	s.Down = choose.chance("down", k.unhappy)
+	s.Drain = choose.chance("drain", k.unhappy)
+	s.Backup = choose.chance("backup", k.unhappy)
+	if k.MostRoutes > 0 && choose("has a route", 0, 2) > 0 {
+		s.Route = fmt.Sprintf("r%d", choose("route", 1, k.MostRoutes))
+	}
+	return s
+}
+
+// RandomPolicy makes a policy of any fields, and mostly of few.
+func RandomPolicy(choose Choose) peer.Policy {
+	var p peer.Policy
+	for range choose("fields of the policy", 0, 4) {
+		switch choose("field", 0, 7) {
+		case 0:
+			p.Penalty = oneOf(choose, "penalty", 0.1, 0.5, 1)
+		case 1:
+			p.Recovery = time.Duration(choose("recovery", 1, 40_000)) * time.Millisecond
+		case 2:
+			p.Window = time.Duration(choose("window", 1, 40_000)) * time.Millisecond
+		case 3:
+			p.KeepLast = true
+		case 4:
+			p.LeastBad = true
+		case 5:
+			p.BoundTries = true
+		case 6:
+			p.Return.Forgive = true
+		case 7:
+			p.Return.SlowStart = time.Duration(choose("slow start", 1, 40_000)) * time.Millisecond
+		}
+	}
+	return p
 }

@@ -5,6 +5,9 @@
 // same calls, and after every step demands that they agree: on the peer that
 // was picked, on the tries that are left, and on every field of every peer.
 //
+// In place of the model there may be a twin: the same upstream with the other
+// engine, through what the model does not know (CheckTwins).
+//
 // What is done next is decided by a Choose, so that one machine serves property
 // tests (Check, with rapid's choices) and fuzz targets (Fuzz, with bytes).
 //

@@ -19,13 +19,14 @@ type TB interface {
 	Helper()
 }
 
-// Machine is a product and a model that are used alike.
+// Machine is a product and what runs beside it, used alike.
 type Machine struct {
 	t       TB
 	config  Config
 	choose  Choose
 	product *peer.Upstream
-	model   *model.Balancer
+	beside  beside
+	steps   []Step
 	draws   tape
 	now     time.Duration
 	// requests have begun. Those that hold a peer may be freed, the others get.
@@ -34,10 +35,31 @@ type Machine struct {
 	spare []*request
 }
 
-// request is one request of the product, and the model's of it.
+// beside is what runs beside a product. It is used as the product is, after it, and
+// fails the test where it does not do the same.
+type beside interface {
+	// setTime tells that the machine's time is another.
+	setTime()
+	// bring gives a request what else it brings.
+	bring(r *peer.Request)
+	begin(r *request)
+	// get reports whether there is a peer to be had.
+	get(r *request) bool
+	free(r *request, o peer.Outcome)
+	event(r *request)
+	// held is the peer that the request holds; Tries are those that it has left.
+	held(r *request) (group, index int, ok bool)
+	tries(r *request) int
+	misuse(r *request)
+	// agree demands that the whole state is the same.
+	agree()
+}
+
+// request is one request of the product, and that of what is beside.
 type request struct {
 	product   peer.Request
 	model     *model.Request
+	twin      peer.Request
 	taken     time.Duration
 	connected bool
 }
@@ -45,80 +67,69 @@ type request struct {
 // mostRequests is how many requests are under way at one time.
 const mostRequests = 12
 
-// New makes a machine. Product and model must both accept the configuration. It
-// chooses the product's engine too, for the whole process; Check and Fuzz undo that.
+// New makes a machine with the model beside the product. Both must accept the
+// configuration. It chooses the product's engine too, for the whole process; Check and Fuzz undo that.
 func New(t TB, c Config, choose Choose) *Machine {
-	m := &Machine{t: t, config: c, choose: choose}
 	// One engine, the other, or as the product chooses.
 	engine.ScanMost = oneOf(choose, "engine", 12, 0, 1000)
+	m := newMachine(t, c, choose)
+	var err error
+	m.product, err = peer.New(c.Servers, c.Method, m.options(m.draws.forProduct))
+	require.NoError(t, err)
+	b, err := model.New(c.modelConfig(m.draws.forBeside))
+	require.NoError(t, err)
+	m.beside, m.steps = &literal{m, b}, Steps
+	m.beside.setTime()
+	return m
+}
+
+// newMachine makes a machine that has no upstream yet.
+func newMachine(t TB, c Config, choose Choose) *Machine {
+	m := &Machine{t: t, config: c, choose: choose}
 	// The first is nginx's usual case. nginx's checked starts at 0, so that a
 	// clock near 0 is another case.
 	m.now = oneOf(choose, "epoch", 1_700_000_000*time.Second, 0, 3*time.Second+500*time.Millisecond)
 	m.draws.random = rand.NewPCG(uint64(choose("seed", 0, 1<<16-1)), 0)
-
-	o := c.Options
-	o.Clock = func() time.Duration { return m.now }
-	o.Source = productDraws{&m.draws}
-	var err error
-	m.product, err = peer.New(c.Servers, c.Method, &o)
-	require.NoError(t, err)
-	m.model, err = model.New(c.modelConfig(m.draws.forModel))
-	require.NoError(t, err)
-	m.setTime()
 	return m
 }
 
-// setTime tells the model the time: in the product's ticks, if those are not seconds.
-func (m *Machine) setTime() {
-	m.model.SetTime(int64(m.now / (m.config.resolution() / 1000)))
+// options are the configuration's, with the machine's time and random numbers.
+func (m *Machine) options(draw func() uint32) *peer.Options {
+	o := m.config.Options
+	o.Clock = func() time.Duration { return m.now }
+	o.Source = source(draw)
+	return &o
 }
 
-// Agree demands that all fields of all peers are equal, and that as many
-// random numbers were drawn.
+// Agree demands that the whole state is the same, and that as many random numbers
+// were drawn.
 func (m *Machine) Agree() {
 	m.t.Helper()
-	for group := range 2 {
-		for i := range m.product.Set().Len(group) {
-			want := m.model.State(model.Peer{Group: group, Index: i})
-			got := modelState(m.product.State(group, i))
-			if got != want { // require is slow
-				require.Equal(m.t, want, got, "peer %d of group %d", i, group)
-			}
-		}
-	}
-	require.Equal(m.t, m.draws.model, m.draws.product, "random numbers drawn")
-}
-
-// modelState is a product's state in the model's words.
-func modelState(s peer.State) model.State {
-	return model.State{
-		CurrentWeight: s.CurrentWeight, EffectiveWeight: s.EffectiveWeight,
-		Conns: s.Conns, Fails: s.Fails, Accessed: s.Accessed, Checked: s.Checked,
-		HeaderTime: s.Times.Header, ResponseTime: s.Times.Response, ConnectTime: s.Times.Connect,
-		InflightTime: s.Times.Inflight, InflightLast: s.Times.InflightLast,
-		InflightChanged: s.Times.InflightChanged, InflightReqs: s.Times.InflightReqs,
-	}
+	m.beside.agree()
+	require.Equal(m.t, m.draws.beside, m.draws.product, "random numbers drawn")
 }
 
 // begin starts a request.
 func (m *Machine) begin() *request {
 	m.t.Helper()
-	in := model.Input{
-		Key:    oneOf(m.choose, "key", "/", "/index.html", "user-42", "a", "b", "c", ""),
-		Client: oneOf(m.choose, "client", clients...),
-		Hint:   m.hint(),
-		Tries:  oneOf(m.choose, "tries", 0, 0, 0, 1, 2, 5),
-	}
 	r := &request{}
 	if n := len(m.spare); n > 0 {
 		r, m.spare = m.spare[n-1], m.spare[:n-1]
 	}
-	r.model = m.model.Begin(in)
-	r.product.Key, r.product.Client, r.product.Hint = in.Key, in.Client, in.Hint
-	r.product.MaxTries, r.product.Stream = in.Tries, m.config.Model.Stream
+	m.bring(&r.product)
+	r.product.MaxTries = oneOf(m.choose, "tries", 0, 0, 0, 1, 2, 5)
 	require.NoError(m.t, m.product.Begin(&r.product))
-	require.Equal(m.t, r.model.Tries(), r.product.Tries(), "tries at the start")
+	m.beside.begin(r)
+	m.sameTries(r, "at the start")
 	return r
+}
+
+// bring gives a request what it brings to the choice of its peer.
+func (m *Machine) bring(r *peer.Request) {
+	r.Key = oneOf(m.choose, "key", "/", "/index.html", "user-42", "a", "b", "c", "")
+	r.Client = oneOf(m.choose, "client", clients...)
+	r.Hint = m.hint()
+	m.beside.bring(r)
 }
 
 var clients = []netip.Addr{
@@ -145,68 +156,63 @@ func (m *Machine) hint() string {
 	return set.SID(group, m.choose("hinted peer", 0, set.Len(group)-1))
 }
 
-// held tells whether the request holds a peer; product and model must agree.
+// held tells whether the request holds a peer, which must be the same one.
 func (m *Machine) held(r *request) bool {
 	m.t.Helper()
-	want, ok := r.model.Held()
+	group, index, ok := m.beside.held(r)
 	got, has := m.product.Peer(&r.product)
 	require.Equal(m.t, ok, has, "holds a peer")
-	require.Equal(m.t, want, model.Peer{Group: got.Group, Index: got.Index}, "the peer that is held")
+	require.Equal(m.t, [2]int{group, index}, [2]int{got.Group, got.Index}, "the peer that is held")
 	return ok
+}
+
+func (m *Machine) sameTries(r *request, when string) {
+	m.t.Helper()
+	require.Equal(m.t, m.beside.tries(r), r.product.Tries(), "tries %s", when)
 }
 
 // get asks for a peer, and tells whether there was one.
 func (m *Machine) get(r *request) bool {
 	m.t.Helper()
 	r.taken, r.connected = m.now, false
-	_, ok := m.model.Get(r.model)
 	err := m.product.Get(&r.product)
+	ok := m.beside.get(r)
 	if ok {
 		require.NoError(m.t, err)
 	} else {
 		require.ErrorIs(m.t, err, peer.ErrNoLivePeers)
 	}
 	m.held(r)
-	require.Equal(m.t, r.model.Tries(), r.product.Tries(), "tries after a get")
+	m.sameTries(r, "after a get")
 	return ok
-}
-
-var modelOutcomes = map[peer.Outcome]model.Outcome{
-	peer.OK: model.OK, peer.Failed: model.Failed, peer.Next: model.Next, peer.Abandoned: model.Abandoned,
 }
 
 // free ends an attempt.
 func (m *Machine) free(r *request, o peer.Outcome) {
 	m.t.Helper()
-	// nginx does not know the response time of an attempt that is passed on;
-	// in stream only an attempt whose connect failed is. Abandoned is ours.
-	response := int64(-1)
-	if o == peer.OK || o == peer.Abandoned || m.config.Model.Stream && r.connected {
-		response = m.age(r)
-	}
-	require.True(m.t, m.model.Free(r.model, modelOutcomes[o], response))
 	require.NoError(m.t, m.product.Free(&r.product, o))
+	m.beside.free(r, o)
 	m.held(r)
-	require.Equal(m.t, r.model.Tries(), r.product.Tries(), "tries after a free")
+	m.sameTries(r, "after a free")
 }
-
-// age is the time since the get, in milliseconds.
-func (m *Machine) age(r *request) int64 { return int64((m.now - r.taken) / time.Millisecond) }
 
 // event reports that the answer, or in stream the connection, makes progress.
 func (m *Machine) event(r *request) {
 	m.t.Helper()
+	require.NoError(m.t, progress(m.product, &r.product, r.connected))
+	m.beside.event(r)
+	r.connected = true
+}
+
+// progress reports to an upstream what comes next of a request.
+func progress(u *peer.Upstream, r *peer.Request, connected bool) error {
 	switch {
-	case !m.config.Model.Stream:
-		m.model.Header(r.model, m.age(r), "")
-		require.NoError(m.t, m.product.Header(&r.product))
-	case !r.connected:
-		r.connected = true
-		m.model.Connected(r.model, m.age(r))
-		require.NoError(m.t, m.product.Connected(&r.product))
+	case !r.Stream:
+		return u.Header(r)
+	case !connected:
+		return u.Connected(r)
 	default:
-		m.model.FirstByte(r.model, m.age(r))
-		require.NoError(m.t, m.product.FirstByte(&r.product))
+		return u.FirstByte(r)
 	}
 }
 
@@ -214,34 +220,38 @@ func (m *Machine) event(r *request) {
 // They are refused, and that nothing has changed shows in Agree.
 func (m *Machine) misuse(r *request) {
 	m.t.Helper()
-	if m.held(r) {
-		require.ErrorIs(m.t, m.product.Get(&r.product), peer.ErrHeld)
-		require.ErrorIs(m.t, m.product.Begin(&r.product), peer.ErrHeld)
-		require.ErrorIs(m.t, m.product.Free(&r.product, peer.Abandoned+1), peer.ErrOutcome)
+	m.refuses(m.product, &r.product, m.held(r))
+	m.beside.misuse(r)
+	m.sameTries(r, "after a refused call")
+}
+
+// refuses makes those calls.
+func (m *Machine) refuses(u *peer.Upstream, r *peer.Request, held bool) {
+	m.t.Helper()
+	if held {
+		require.ErrorIs(m.t, u.Get(r), peer.ErrHeld)
+		require.ErrorIs(m.t, u.Begin(r), peer.ErrHeld)
+		require.ErrorIs(m.t, u.Free(r, peer.Abandoned+1), peer.ErrOutcome)
 	} else {
-		for _, err := range []error{
-			m.product.Free(&r.product, peer.Failed), m.product.Header(&r.product),
-			m.product.Connected(&r.product), m.product.FirstByte(&r.product),
-		} {
+		for _, err := range []error{u.Free(r, peer.Failed), u.Header(r), u.Connected(r), u.FirstByte(r)} {
 			require.ErrorIs(m.t, err, peer.ErrNotHeld)
 		}
 	}
 	var stranger peer.Request
-	require.True(m.t, errors.Is(m.product.Get(&stranger), peer.ErrNotBegun) &&
-		errors.Is(m.product.Free(&stranger, peer.OK), peer.ErrNotBegun))
-	require.Equal(m.t, r.model.Tries(), r.product.Tries(), "tries after a refused call")
+	require.True(m.t, errors.Is(u.Get(&stranger), peer.ErrNotBegun) &&
+		errors.Is(u.Free(&stranger, peer.OK), peer.ErrNotBegun))
 }
 
-// tape lets product and model draw the same random numbers, each at its own pace.
+// tape lets the product and what is beside it draw the same random numbers, each at its own pace.
 type tape struct {
-	random         rand.Source
-	drawn          []uint32 // that not both have had
-	product, model int      // how many each has had
+	random          rand.Source
+	drawn           []uint32 // that not both have had
+	product, beside int      // how many each has had
 }
 
 func (d *tape) at(place *int) uint32 {
-	start := max(d.product, d.model) - len(d.drawn)
-	if low := min(d.product, d.model); low > start {
+	start := max(d.product, d.beside) - len(d.drawn)
+	if low := min(d.product, d.beside); low > start {
 		d.drawn = d.drawn[low-start:]
 		start = low
 	}
@@ -253,9 +263,11 @@ func (d *tape) at(place *int) uint32 {
 	return n
 }
 
-func (d *tape) forModel() uint32 { return d.at(&d.model) }
+func (d *tape) forProduct() uint32 { return d.at(&d.product) }
+func (d *tape) forBeside() uint32  { return d.at(&d.beside) }
 
-// productDraws is the tape as the product's source: its draws are the top 31 bits.
-type productDraws struct{ *tape }
+// source makes draws a product's source: they are the top 31 bits of its numbers.
+type source func() uint32
 
-func (d productDraws) Uint64() uint64 { return uint64(d.at(&d.product)) << 33 }
+// Uint64 implements rand.Source.
+func (s source) Uint64() uint64 { return uint64(s()) << 33 }

@@ -96,7 +96,7 @@ func (m *Machine) stepTime() {
 		time.Duration(m.choose("ticks", 0, 35))*unit,
 		704*unit, // at the default timeout least_time's shift begins anew (Q3)
 		time.Duration(m.choose("hours", 1, 100))*time.Hour)
-	m.setTime()
+	m.beside.setTime()
 }
 
 func (m *Machine) stepMisuse() {

@@ -58,8 +58,8 @@ func (d *dialer) DialContext(ctx context.Context, _, _ string) (net.Conn, error)
 }
 
 // errRetired: a transport was still dialling for a request that has long got
-// another connection, and the peer was removed in the meantime.
-var errRetired = errors.New("trunk: the peer was removed")
+// another connection, and the peer was removed, or the upstream closed, in the meantime.
+var errRetired = errors.New("trunk: the peer was removed, or the upstream closed")
 
 // conn is a connection to a peer. It limits the time between two writes, and
 // knows how it ended.

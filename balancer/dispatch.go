@@ -63,9 +63,12 @@ func (d *dispatch) get() error {
 		d.note(Attempt{Addr: d.up.name, Outcome: Abandoned, Status: 502, Err: err})
 		return err
 	}
-	d.held, d.header, d.toHeader = true, false, 0
 	d.end = d.req.Attached().(*endpoint)
-	d.end.hold(d)
+	if !d.end.hold(d) { // Close came in between
+		d.release()
+		return ErrClosed
+	}
+	d.held, d.header, d.toHeader = true, false, 0
 	return nil
 }
 
@@ -80,12 +83,9 @@ func (d *dispatch) gotHeader() {
 // free returns the held peer. What it did is noted, if a is not nil, as *a, of
 // which the caller has filled in kind, status and error.
 func (d *dispatch) free(o Outcome, a *Attempt) {
-	last := d.end.drop(d)
+	d.end.drop(d)
 	d.held = false
 	d.up.peers.Free(&d.req, o)
-	if last && d.up.closed.Load() {
-		d.end.closeIdle() // Close could not, since this one held it
-	}
 	if a != nil {
 		a.Outcome = o
 		d.fill(a)

@@ -25,10 +25,13 @@ type endpoint struct {
 	mu sync.Mutex
 	// The list is a ring through root, the oldest first.
 	root dispatch
+	// users are those in the list, and the kept answers whose bodies may be read yet.
+	users int
 	// conns are the open connections that trunk has dialled for its
 	// RoundTrippers.
 	conns map[net.Conn]struct{}
-	// retired: the peer is removed and nobody holds it.
+	// retired: the peer is removed, or the upstream closed. Nobody gets the peer any
+	// more, and with its last user its connections go.
 	retired bool
 }
 
@@ -64,28 +67,41 @@ func (e *endpoint) closeIdle() {
 	}
 }
 
-// retire closes all connections to a peer that is removed and that nobody holds:
-// also those that a transport does not count as idle yet, and, when they come, those
-// that it is still dialling.
+// retire lets nobody have the peer any more. Its connections are closed: those that are
+// idle now, and all that are left when nobody uses it.
 func (e *endpoint) retire() {
 	e.mu.Lock()
-	conns := e.conns
-	e.retired, e.conns = true, nil
+	e.retired = true
 	e.mu.Unlock()
+	e.hangUp()
+}
+
+// hangUp closes the connections of a retired peer that no request uses. Without users that
+// is all of them, also those that a transport does not count as idle yet: HTTP/2 takes a
+// stream off its connection a little after the reader has got the end of its body.
+func (e *endpoint) hangUp() {
 	e.closeIdle()
-	for c := range conns {
+	var rest map[net.Conn]struct{}
+	e.mu.Lock()
+	if e.users == 0 {
+		rest, e.conns = e.conns, nil
+	}
+	e.mu.Unlock()
+	for c := range rest {
 		c.Close()
 	}
 }
 
-// opened notes a connection. It reports false if the peer is retired.
+// opened notes a connection. It reports false if it comes too late for anybody: its
+// transport was still dialling, and the peer is retired.
 func (e *endpoint) opened(c net.Conn) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.retired {
-		e.conns[c] = struct{}{}
+	if e.retired && e.users == 0 {
+		return false
 	}
-	return !e.retired
+	e.conns[c] = struct{}{}
+	return true
 }
 
 // closed notes that a connection is closed.
@@ -95,22 +111,44 @@ func (e *endpoint) closed(c net.Conn) {
 	delete(e.conns, c)
 }
 
-// hold notes that d holds the peer.
-func (e *endpoint) hold(d *dispatch) {
+// hold notes that d holds the peer. It reports false if the peer is retired.
+func (e *endpoint) hold(d *dispatch) bool {
 	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.retired {
+		return false
+	}
+	e.users++
 	d.prev, d.next = e.root.prev, &e.root
 	d.prev.next, e.root.prev = d, d
-	e.mu.Unlock()
+	return true
 }
 
-// drop notes that d holds it no longer, and reports whether nobody does.
-func (e *endpoint) drop(d *dispatch) (free bool) {
+// drop notes that d holds it no longer.
+func (e *endpoint) drop(d *dispatch) {
 	e.mu.Lock()
 	d.prev.next, d.next.prev = d.next, d.prev
 	d.prev, d.next = nil, nil
-	free = e.root.next == &e.root
 	e.mu.Unlock()
-	return free
+	e.leave()
+}
+
+// enter notes a user that does not hold the peer, by one that does.
+func (e *endpoint) enter() {
+	e.mu.Lock()
+	e.users++
+	e.mu.Unlock()
+}
+
+// leave notes that a user is gone.
+func (e *endpoint) leave() {
+	e.mu.Lock()
+	e.users--
+	last := e.retired && e.users == 0
+	e.mu.Unlock()
+	if last {
+		e.hangUp()
+	}
 }
 
 // oldest returns when the peer was got by the request that has held it longest.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"sync"
 	"time"
 )
 
@@ -255,26 +256,41 @@ func (x *exchange) passOver(kind Kind, resp *http.Response) {
 	outcome := x.dispatch.outcome(kind, true)
 	x.forget()
 	if x.up.retry.LastAnswer {
-		x.kept = resp
-		if x.cancel != nil {
-			resp.Body = &keptBody{resp.Body, x.cancel}
-			x.cancel = nil
-		}
+		x.keep(resp)
 	} else {
 		x.discard(resp.Body)
 	}
 	x.freed(outcome, &Attempt{Kind: kind, Status: resp.StatusCode}, resp)
 }
 
-// keptBody is the body of an answer that is kept, with its try's context.
+// keep keeps an answer that is passed over, for giveUp. Its peer is held no longer, but
+// used until its body is closed.
+func (x *exchange) keep(resp *http.Response) {
+	x.kept = resp
+	if resp.Body == nil || resp.Body == http.NoBody {
+		return
+	}
+	x.end.enter()
+	resp.Body = &keptBody{ReadCloser: resp.Body, end: x.end, cancel: x.cancel}
+	x.cancel = nil
+}
+
+// keptBody is the body of an answer that is kept, with its peer and its try's context.
 type keptBody struct {
 	io.ReadCloser
-	cancel context.CancelCauseFunc
+	end    *endpoint
+	cancel context.CancelCauseFunc // nil: the try had none of its own
+	once   sync.Once
 }
 
 // Close implements io.Closer.
 func (b *keptBody) Close() error {
-	defer b.cancel(nil)
+	defer b.once.Do(func() {
+		if b.cancel != nil {
+			b.cancel(nil)
+		}
+		b.end.leave()
+	})
 	return b.ReadCloser.Close()
 }
 

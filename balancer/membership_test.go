@@ -3,6 +3,7 @@ package balancer_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/trunklb/trunk/balancer"
@@ -271,49 +273,60 @@ func TestDrainedOfARemovedPeer(t *testing.T) {
 // A removed peer's connections are closed when its last request ends; the others stay.
 func TestConnectionsOfARemovedPeer(t *testing.T) {
 	for _, h2 := range []bool{false, true} {
-		conns := &tally{open: map[net.Conn]bool{}}
-		start := func() *httptest.Server {
-			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "ok") }))
-			s.Config.ConnState = conns.state
-			if h2 {
-				s.EnableHTTP2 = true
-				s.StartTLS()
-			} else {
-				s.Start()
-			}
-			t.Cleanup(s.Close)
-			return s
-		}
-		a, b := start(), start()
-		up := newUpstream(t, balancer.Config{Servers: servers(addr(a) + " " + addr(b))})
-		base, scheme := &http.Transport{}, "http"
-		if h2 {
-			base = a.Client().Transport.(*http.Transport).Clone()
-			base.TLSClientConfig.ServerName = "example.com"
-			scheme = "https"
-		}
-		rt := up.RoundTripper(base)
-		get := func() *http.Response {
-			r, _ := http.NewRequest("GET", scheme+"://backend/", nil)
-			resp, err := rt.RoundTrip(r)
-			require.NoError(t, err)
-			return resp
-		}
+		p := startPeers(t, h2, 2, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "ok") })
+		up := newUpstream(t, balancer.Config{Servers: servers(p.addrs)})
+		rt := up.RoundTripper(p.base)
 		for range 4 {
-			resp := get()
+			resp := p.get(t, rt)
 			io.Copy(io.Discard, resp.Body)
 			resp.Body.Close()
 		}
-		held := get() // a
-		conns.want(t, 2)
-		require.NoError(t, up.Remove(addr(a)))
-		conns.want(t, 2)
+		held := p.get(t, rt) // the first one
+		p.conns.want(t, 2)
+		first, _, _ := strings.Cut(p.addrs, " ")
+		require.NoError(t, up.Remove(first))
+		p.conns.want(t, 2)
 		io.Copy(io.Discard, held.Body)
 		held.Body.Close()
-		conns.want(t, 1)
+		p.conns.want(t, 1)
 		require.NoError(t, up.Close())
-		conns.want(t, 0)
+		p.conns.want(t, 0)
 	}
+}
+
+// peers are real servers whose connections are counted.
+type peers struct {
+	addrs string
+	base  *http.Transport
+	url   string
+	conns *tally
+}
+
+func startPeers(t *testing.T, h2 bool, n int, h http.HandlerFunc) *peers {
+	p := &peers{conns: &tally{open: map[net.Conn]bool{}}, base: &http.Transport{}, url: "http://backend/"}
+	for range n {
+		s := httptest.NewUnstartedServer(h)
+		s.Config.ConnState, s.Config.ErrorLog = p.conns.state, quiet
+		if h2 {
+			s.EnableHTTP2 = true
+			s.StartTLS()
+			p.base, p.url = s.Client().Transport.(*http.Transport).Clone(), "https://backend/"
+			p.base.TLSClientConfig.ServerName = "example.com"
+		} else {
+			s.Start()
+		}
+		t.Cleanup(s.Close)
+		p.addrs = strings.TrimSpace(p.addrs + " " + addr(s))
+	}
+	return p
+}
+
+func (p *peers) get(t *testing.T, rt http.RoundTripper) *http.Response {
+	t.Helper()
+	r, _ := http.NewRequest("GET", p.url, nil)
+	resp, err := rt.RoundTrip(r)
+	require.NoError(t, err)
+	return resp
 }
 
 // tally counts a server's connections.
@@ -339,6 +352,18 @@ func (c *tally) want(t *testing.T, n int) {
 		defer c.mu.Unlock()
 		return len(c.open) == n
 	})
+}
+
+// of counts the connections that a server has.
+func (c *tally) of(addr string) (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for conn := range c.open {
+		if conn.LocalAddr().String() == addr {
+			n++
+		}
+	}
+	return n
 }
 
 // Sticky finds peers of the present set only.
@@ -378,19 +403,137 @@ func TestCloseEndsChanges(t *testing.T) {
 	require.Equal(t, "a b", addrs(up))
 }
 
-// A connection that is in use at Close is closed when its request ends.
-func TestCloseWhileARequestIsOnItsWay(t *testing.T) {
-	conns := &tally{open: map[net.Conn]bool{}}
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "ok") }))
-	s.Config.ConnState = conns.state
-	s.Start()
-	t.Cleanup(s.Close)
-	up := newUpstream(t, balancer.Config{Servers: servers(addr(s))})
-	r, _ := http.NewRequest("GET", "http://backend/", nil)
-	resp, err := up.RoundTripper(nil).RoundTrip(r)
-	require.NoError(t, err)
-	require.NoError(t, up.Close())
-	io.Copy(io.Discard, resp.Body)
-	resp.Body.Close()
-	conns.want(t, 0)
+// Connections that are in use at Close are closed when the last request of their peer ends,
+// which nobody is the poorer for: bodies and trailers come whole.
+func TestCloseWhileRequestsAreOnTheirWay(t *testing.T) {
+	rest := strings.Repeat("rest ", 20_000)
+	for name, h2 := range map[string]bool{"HTTP/1": false, "HTTP/2": true} {
+		t.Run(name, func(t *testing.T) {
+			goOn := make(chan struct{})
+			p := startPeers(t, h2, 1, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Trailer", "X-Sum")
+				io.WriteString(w, "first ")
+				w.(http.Flusher).Flush()
+				<-goOn
+				io.WriteString(w, rest)
+				w.Header().Set("X-Sum", "12")
+			})
+			// Who is first, the reader of a body's end or the transport's own
+			// goroutines, is open: it takes some rounds to see both.
+			for range 10 {
+				up := newUpstream(t, balancer.Config{Servers: servers(p.addrs)})
+				rt := up.RoundTripper(p.base)
+				var open []*http.Response
+				for range 5 {
+					open = append(open, p.get(t, rt))
+				}
+				require.NoError(t, up.Close())
+				var readers sync.WaitGroup
+				for _, resp := range open {
+					readers.Go(func() {
+						body, err := io.ReadAll(resp.Body)
+						assert.NoError(t, err)
+						assert.Equal(t, "first "+rest, string(body))
+						assert.Equal(t, "12", resp.Trailer.Get("X-Sum"))
+					})
+				}
+				for range open {
+					goOn <- struct{}{}
+				}
+				readers.Wait()
+				p.conns.want(t, 0)
+			}
+		})
+	}
+}
+
+// Requests that come while Close is on its way are let in or refused; either way no
+// connection is left, and no peer blamed.
+func TestCloseUnderLoad(t *testing.T) {
+	for name, h2 := range map[string]bool{"HTTP/1": false, "HTTP/2": true} {
+		t.Run(name, func(t *testing.T) {
+			p := startPeers(t, h2, 2, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "ok") })
+			for range 10 {
+				up := newUpstream(t, balancer.Config{Servers: servers(p.addrs)})
+				rt := up.RoundTripper(p.base)
+				var clients sync.WaitGroup
+				started := make(chan struct{}, 100)
+				for range 8 {
+					clients.Go(func() {
+						for {
+							r, _ := http.NewRequest("GET", p.url, nil)
+							resp, err := rt.RoundTrip(r)
+							if err != nil {
+								if !errors.Is(err, balancer.ErrClosed) {
+									t.Error(err)
+								}
+								return
+							}
+							if body, err := io.ReadAll(resp.Body); err != nil || string(body) != "ok" {
+								t.Error(string(body), err)
+							}
+							select {
+							case started <- struct{}{}:
+							default:
+							}
+						}
+					})
+				}
+				for range cap(started) {
+					<-started
+				}
+				require.NoError(t, up.Close())
+				clients.Wait()
+				p.conns.want(t, 0)
+				for _, s := range up.State() {
+					require.Zero(t, s.Conns)
+					require.Zero(t, s.Fails)
+				}
+			}
+		})
+	}
+}
+
+// An answer that was passed over, but is given after all, comes whole, though its peer is
+// gone by then.
+func TestLastAnswerOfAPeerThatIsGone(t *testing.T) {
+	long := strings.Repeat("sorry ", 20_000)
+	for name, leave := range map[string]func(*balancer.Upstream, string) error{
+		"removed": (*balancer.Upstream).Remove,
+		"closed":  func(up *balancer.Upstream, _ string) error { return up.Close() },
+	} {
+		for _, h2 := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, " h2=", h2), func(t *testing.T) {
+				var up *balancer.Upstream
+				var first string
+				asked := 0
+				p := startPeers(t, h2, 2, func(w http.ResponseWriter, r *http.Request) {
+					if asked++; asked == 2 {
+						if err := leave(up, first); err != nil {
+							t.Error(err)
+						}
+						panic(http.ErrAbortHandler)
+					}
+					w.WriteHeader(503)
+					io.WriteString(w, long)
+				})
+				first, _, _ = strings.Cut(p.addrs, " ")
+				up = newUpstream(t, balancer.Config{Servers: servers(p.addrs),
+					Retry: balancer.Retry{On: balancer.KindError | balancer.KindHTTP503, LastAnswer: true}})
+				resp := p.get(t, up.RoundTripper(p.base))
+				require.Equal(t, 2, asked)
+				require.Equal(t, 503, resp.StatusCode)
+				body, err := io.ReadAll(resp.Body)
+				require.NoError(t, err)
+				require.Equal(t, long, string(body))
+				require.NoError(t, resp.Body.Close())
+				_ = resp.Body.Close()
+				if name == "closed" {
+					p.conns.want(t, 0)
+				} else {
+					eventually(t, func() bool { return p.conns.of(first) == 0 })
+				}
+			})
+		}
+	}
 }

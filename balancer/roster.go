@@ -86,6 +86,7 @@ func (u *Upstream) attach(s Server) *endpoint {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	e := newEndpoint(s)
+	e.retired = u.closed.Load() // Close, in the midst of a change, cannot have seen it
 	for _, t := range u.bases {
 		e.addRoute(t.newRoute(e))
 	}

@@ -180,7 +180,9 @@ func (u *Upstream) Name() string { return u.name }
 func (u *Upstream) Close() error {
 	u.closed.Store(true)
 	u.lookups.end()
-	u.CloseIdleConnections()
+	for _, e := range u.endpoints() {
+		e.retire()
+	}
 	if u.recorder == nil {
 		return nil
 	}

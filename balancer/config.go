@@ -98,7 +98,9 @@ type Config struct {
 	OnEvent func(Event)
 	// Record is written everything that is asked of the peers, to be played
 	// again (package recording). It costs a fraction of a microsecond per request and
-	// peer of the upstream, and holds keys, addresses and sids. nil: nothing is recorded.
+	// peer of the upstream, and holds keys, addresses and sids. An error or a panic of it
+	// ends the recording and nothing else; FlushRecord and Close tell of it. nil: nothing
+	// is recorded.
 	Record io.Writer
 	// Clock returns the time since the Unix epoch; see peer.Options. Here
 	// goroutines call it at the same time, in the upstream's lock and outside.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -48,14 +49,22 @@ func (full) Write([]byte) (int, error) { return 0, errFull }
 
 var errFull = errors.New("disk full")
 
-// A recording that cannot be written ends; the requests go on.
+// angry is a writer that panics.
+type angry struct{}
+
+func (angry) Write([]byte) (int, error) { panic(errFull) }
+
+// A recording that cannot be written ends, and tells why; the requests go on. So does
+// New: the recording is no reason to have no upstream.
 func TestRecordThatFails(t *testing.T) {
-	up, err := New(context.Background(), Config{Name: "x", Record: full{}, Servers: []Server{{Addr: "127.0.0.1:1"}}})
-	if err != nil {
-		require.ErrorIs(t, err, errFull)
-		return
+	for name, to := range map[string]io.Writer{"error": full{}, "panic": angry{}} {
+		t.Run(name, func(t *testing.T) {
+			up, err := New(context.Background(), Config{Name: "x", Record: to, Servers: []Server{{Addr: "127.0.0.1:1"}}})
+			require.NoError(t, err)
+			require.ErrorContains(t, up.FlushRecord(), "disk full", "at once")
+			one(up, context.Background(), 0)
+			require.ErrorContains(t, up.FlushRecord(), "disk full")
+			require.ErrorContains(t, up.Close(), "disk full")
+		})
 	}
-	one(up, context.Background(), 0)
-	require.ErrorIs(t, up.FlushRecord(), errFull)
-	require.ErrorIs(t, up.Close(), errFull)
 }

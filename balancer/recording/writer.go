@@ -3,6 +3,7 @@ package recording
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -21,9 +22,6 @@ type WriterOptions struct {
 
 // ErrInUse is returned by peer.New for a Writer that another upstream has.
 var ErrInUse = errors.New("trunk: recording: a Writer is for one upstream")
-
-// errPanicked is of a recording whose io.Writer has panicked.
-var errPanicked = errors.New("trunk: recording: the io.Writer panicked")
 
 // errClosed ends the upstream's part of a recording that was closed.
 var errClosed = errors.New("trunk: recording: closed")
@@ -46,7 +44,8 @@ type Writer struct {
 
 // NewWriter makes a Writer that writes to w, one Write per batch of whole
 // operations, under load or not. It does not buffer: what a crash can lose are
-// the operations that were not yet written. An error of w ends the recording.
+// the operations that were not yet written. An error of w, or a panic, ends the
+// recording, and nothing else: Flush and Close tell of it.
 func NewWriter(w io.Writer, o *WriterOptions) *Writer {
 	if o == nil {
 		o = &WriterOptions{}
@@ -110,12 +109,18 @@ func (w *Writer) next(b []byte) []byte {
 	return append(b, ",\n"...)
 }
 
-// write writes, unless that has failed before: nothing must follow a gap.
+// write writes, unless that has failed before: nothing must follow a gap. A panic is a
+// failure like any other, be it at the recording's beginning, in its middle or at its end.
 func (w *Writer) write(b []byte) {
-	if w.err == nil {
-		w.err = errPanicked // which stays if it does
-		_, w.err = w.to.Write(b)
+	if w.err != nil {
+		return
 	}
+	defer func() {
+		if v := recover(); v != nil {
+			w.err = fmt.Errorf("trunk: recording: the io.Writer panicked: %v", v)
+		}
+	}()
+	_, w.err = w.to.Write(b)
 }
 
 // Flush waits until all that has been asked of the upstream is written. It returns
@@ -129,6 +134,9 @@ func (w *Writer) Flush() error {
 	w.mu.Unlock()
 	if flush != nil {
 		err = flush()
+		w.mu.Lock()
+		err = cmp.Or(w.err, err) // the upstream knows only what Record has returned
+		w.mu.Unlock()
 	}
 	return err
 }

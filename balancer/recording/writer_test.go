@@ -112,20 +112,20 @@ func (b *broken) Write(p []byte) (int, error) {
 func TestBrokenWriter(t *testing.T) {
 	for _, room := range []int{0, 500, 700, 1000} {
 		for _, panics := range []bool{false, true} {
-			if panics && room == 0 {
-				continue // New's caller sees that
-			}
 			t.Run(fmt.Sprint(room, panics), func(t *testing.T) {
 				to := &broken{room: room, panic: panics}
 				up, w := recorded(t, to, nil)
+				if room == 0 {
+					require.ErrorContains(t, w.Flush(), errBroken.Error(), "at once")
+				}
 				picks := ""
 				for range 14 {
 					picks += request(t, up, &peer.Request{}, peer.OK)
 				}
 				require.Equal(t, strings.Repeat("aabacaa", 2), picks)
 				require.ErrorContains(t, w.Flush(), errBroken.Error())
-				require.Error(t, w.Close())
-				require.Error(t, w.Close())
+				require.ErrorContains(t, w.Close(), errBroken.Error())
+				require.ErrorContains(t, w.Close(), errBroken.Error())
 				if room > 600 {
 					result, err := recording.Replay(&to.Buffer, nil)
 					require.NoError(t, err)
@@ -133,6 +133,19 @@ func TestBrokenWriter(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// The end of a recording is written, too.
+func TestWriterThatBreaksAtTheEnd(t *testing.T) {
+	for _, panics := range []bool{false, true} {
+		to := &broken{room: 1 << 20, panic: panics}
+		up, w := recorded(t, to, nil)
+		request(t, up, &peer.Request{}, peer.OK)
+		require.NoError(t, w.Flush())
+		to.room = 0
+		require.ErrorContains(t, w.Close(), errBroken.Error())
+		require.ErrorContains(t, w.Close(), errBroken.Error())
 	}
 }
 

@@ -120,13 +120,17 @@ type session struct {
 	// broken is the first error of a datagram socket.
 	broken atomic.Pointer[error]
 
-	mu     sync.Mutex // of t
-	t      *Try
-	closed bool
+	closed atomic.Bool
+
+	// t belongs to its users, without a lock: the user's hooks may run in its calls,
+	// and may close the connection.
+	t     *Try
+	mu    sync.Mutex
+	users int // the open connection, and a read that tells of the first byte
 }
 
 func newSession(t *Try, c net.Conn, datagram bool) net.Conn {
-	s := &session{t: t, datagram: datagram}
+	s := &session{t: t, datagram: datagram, users: 1}
 	d := &t.d
 	if d.up.eventful.Load() {
 		s.quiet.Store(true)
@@ -144,14 +148,22 @@ func newSession(t *Try, c net.Conn, datagram bool) net.Conn {
 
 // read is told what a read has brought.
 func (s *session) read(n int, err error) {
-	if n > 0 && s.quiet.Load() && s.quiet.Swap(false) {
-		s.mu.Lock()
-		if !s.closed {
-			s.t.FirstByte()
-		}
-		s.mu.Unlock()
-	}
 	s.check(err)
+	if n > 0 && s.quiet.Load() && s.quiet.Swap(false) && s.enter() {
+		defer s.leave()
+		s.t.FirstByte()
+	}
+}
+
+// enter keeps the peer until leave. It reports false if it is gone.
+func (s *session) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.users == 0 {
+		return false
+	}
+	s.users++
+	return true
 }
 
 // check notes the first error of a datagram socket. Deadlines, and what the
@@ -164,13 +176,20 @@ func (s *session) check(err error) {
 	s.broken.CompareAndSwap(nil, &err)
 }
 
-// end lets the peer go, once.
+// end says that the connection is closed.
 func (s *session) end() {
+	if !s.closed.Swap(true) {
+		s.leave()
+	}
+}
+
+// leave lets the peer go with its last user.
+func (s *session) leave() {
 	s.mu.Lock()
-	first := !s.closed
-	s.closed = true
+	s.users--
+	last := s.users == 0
 	s.mu.Unlock()
-	if !first {
+	if !last {
 		return
 	}
 	d := &s.t.d

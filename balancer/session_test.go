@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/trunklb/trunk/balancer"
@@ -423,4 +424,59 @@ func TestDialWithAHookThatPanics(t *testing.T) {
 	require.Zero(t, up.Snapshot().Peers[0].Conns)
 	_, err = ours.Write([]byte("x"))
 	require.ErrorIs(t, err, io.ErrClosedPipe)
+}
+
+// Hooks may run where a connection's first byte is told. One that panics there, or closes
+// the connection, keeps nobody from closing it, and the peer is let go.
+func TestHooksAtTheFirstByte(t *testing.T) {
+	for _, name := range []string{"panic", "close"} {
+		t.Run(name, func(t *testing.T) {
+			var up *balancer.Upstream
+			var c net.Conn
+			ours, theirs := net.Pipe()
+			go func() { io.WriteString(theirs, "x"); theirs.Close() }()
+			up = newUpstream(t, balancer.Config{Servers: servers("a b"), Method: leasttime.New(leasttime.FirstByte),
+				Dial: func(context.Context, string, string) (net.Conn, error) {
+					// A failure is two events. The hook panics at the first, so that
+					// the second one waits for who comes next, the read.
+					return &before{Conn: ours, do: func() {
+						try := up.Start(context.Background(), balancer.Input{})
+						assert.True(t, try.Next())
+						assert.Panics(t, func() { _ = try.Done(errors.New("failed")) })
+					}}, nil
+				},
+				OnEvent: func(e balancer.Event) {
+					if e.Kind == peer.PeerEjected && name == "close" {
+						assert.NoError(t, c.Close())
+						return
+					}
+					panic(e.Kind)
+				}})
+			var err error
+			c, err = up.DialContext(context.Background(), "tcp", "")
+			require.NoError(t, err)
+			read := func() { _, _ = c.Read(make([]byte, 1)) }
+			if name == "panic" {
+				require.PanicsWithValue(t, peer.PeerEjected, read)
+			} else {
+				read()
+			}
+			require.NoError(t, c.Close())
+			for _, s := range up.State() {
+				require.Zero(t, s.Conns)
+			}
+		})
+	}
+}
+
+// before does something in a read that has brought something.
+type before struct {
+	net.Conn
+	do func()
+}
+
+func (b *before) Read(p []byte) (int, error) {
+	n, err := b.Conn.Read(p)
+	b.do()
+	return n, err
 }

@@ -20,7 +20,7 @@ type exchange struct {
 	r   *http.Request // the caller's
 	out outgoing      // its body, if it has one
 	has bool          // it has one
-	// resp is the answer that the caller has got, for sticky.
+	// resp is the answer that the caller gets, for sticky.
 	resp *http.Response
 	// end is how its body's end counts.
 	outcome Outcome
@@ -322,6 +322,7 @@ func (x *exchange) giveUp(cause error) (*http.Response, error) {
 
 // deliver gives the answer to the caller. The peer is held until its body is done.
 func (x *exchange) deliver(resp *http.Response, b *reply) *http.Response {
+	x.resp = resp // before hooks run, which may panic
 	x.forget()
 	x.gotHeader()
 	if x.has {
@@ -332,7 +333,6 @@ func (x *exchange) deliver(resp *http.Response, b *reply) *http.Response {
 		x.turnBack(resp)
 	}
 	if x.up.sticky != nil {
-		x.resp = resp
 		p, _ := x.up.peers.Peer(&x.req)
 		x.up.sticky.answered(x.r, resp, &p)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/trunklb/trunk/balancer"
 	"github.com/trunklb/trunk/hash"
 	"github.com/trunklb/trunk/leasttime"
+	"github.com/trunklb/trunk/peer"
 )
 
 const (
@@ -266,6 +267,23 @@ func TestKeptAnswerIsLetGo(t *testing.T) {
 	require.Equal(t, "503 a", f.send(r))
 }
 
+// An answer without a body can be kept like any other.
+func TestLastAnswerWithoutBody(t *testing.T) {
+	up := newUpstream(t, balancer.Config{Servers: servers("a b"),
+		Retry: balancer.Retry{On: balancer.KindHTTP503, LastAnswer: true, ReadTimeout: time.Hour}})
+	r, _ := http.NewRequest("GET", "http://backend/", nil)
+	resp, err := up.RoundTripper(bodiless{}).RoundTrip(r)
+	require.NoError(t, err)
+	require.Equal(t, 503, resp.StatusCode)
+	require.NoError(t, resp.Body.Close())
+}
+
+type bodiless struct{}
+
+func (bodiless) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: 503, Request: r}, nil
+}
+
 // A base that returns nothing is a failure, not a panic.
 func TestBaseReturnsNothing(t *testing.T) {
 	up, err := balancer.New(context.Background(), balancer.Config{Name: "backend", Servers: []balancer.Server{{Addr: "10.0.0.1:80"}}})
@@ -377,6 +395,22 @@ func TestPanicFreesPeer(t *testing.T) {
 	r, _ = f.request(context.Background(), "GET", "")
 	require.PanicsWithValue(t, "base", func() { f.rt.RoundTrip(r) })
 	f.before = nil
+}
+
+// A hook that panics where the answer's header is told leaves no body open, for nobody
+// gets it.
+func TestPanicAtTheHeaderClosesTheBody(t *testing.T) {
+	f := newFixture(t, balancer.Config{Method: leasttime.New(leasttime.Header), OnEvent: func(e balancer.Event) { panic(e.Kind) }}, "a: 200; b: 200")
+	f.before = func(*http.Request) {
+		// A failure is two events. The hook panics at the first, so that the second
+		// one waits for who comes next, the header.
+		try := f.up.Start(context.Background(), balancer.Input{})
+		require.True(t, try.Next())
+		require.Panics(t, func() { _ = try.Done(errReset) })
+	}
+	r, _ := f.request(context.Background(), "GET", "")
+	require.PanicsWithValue(t, peer.PeerEjected, func() { f.rt.RoundTrip(r) })
+	require.Zero(t, f.open.Load())
 }
 
 // A body that was never closed is seen.

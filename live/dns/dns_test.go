@@ -19,6 +19,10 @@ import (
 	"github.com/trunklb/trunk/internal/port"
 )
 
+// patience is how long a look-up may take where none is to fail for want of time,
+// however busy the machine is.
+const patience = 30 * time.Second
+
 // watched is an upstream that looks names up often.
 type watched struct {
 	*balancer.Upstream
@@ -27,10 +31,10 @@ type watched struct {
 	last   error
 }
 
-func watch(t *testing.T, s *server, servers ...balancer.Server) *watched {
+func watch(t *testing.T, s *server, timeout time.Duration, servers ...balancer.Server) *watched {
 	w := &watched{}
 	up, err := balancer.New(context.Background(), balancer.Config{Name: "backend", Servers: servers, Resolver: s.resolver(),
-		ResolveInterval: 20 * time.Millisecond, ResolveTimeout: 200 * time.Millisecond, OnLookup: func(l balancer.Lookup) {
+		ResolveInterval: 20 * time.Millisecond, ResolveTimeout: timeout, OnLookup: func(l balancer.Lookup) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			if l.Err != nil {
@@ -82,7 +86,7 @@ func eventually(t *testing.T, is func() bool) {
 func TestAddresses(t *testing.T) {
 	s := start(t)
 	s.set(t, "app.test.", "A 10.0.0.2", "AAAA 2001:db8::1", "A 10.0.0.1")
-	up := watch(t, s, balancer.Server{Addr: "app.test.:81", Resolve: true})
+	up := watch(t, s, patience, balancer.Server{Addr: "app.test.:81", Resolve: true})
 	const first = "10.0.0.1:81*1 10.0.0.2:81*1 [2001:db8::1]:81*1"
 	require.Equal(t, first, up.peers())
 	// Answers come in turns of another order.
@@ -99,7 +103,7 @@ func TestService(t *testing.T) {
 	s.set(t, "_http._tcp.app.test.", "SRV 1 5 8001 n1.test.", "SRV 1 0 8002 n2.test.", "SRV 9 3 8003 n1.test.")
 	s.set(t, "n1.test.", "A 10.0.0.1")
 	s.set(t, "n2.test.", "AAAA 2001:db8::2")
-	up := watch(t, s, balancer.Server{Addr: "app.test.", Resolve: true, Service: "http"})
+	up := watch(t, s, patience, balancer.Server{Addr: "app.test.", Resolve: true, Service: "http"})
 	require.Equal(t, "10.0.0.1:8001*5 [2001:db8::2]:8002*1 10.0.0.1:8003*3b", up.peers())
 	s.set(t, "_http._tcp.app.test.", "SRV 1 6 8001 n1.test.", "SRV 1 1 8002 gone.test.")
 	up.want(t, "10.0.0.1:8001*6")
@@ -113,7 +117,8 @@ func TestService(t *testing.T) {
 func TestFailures(t *testing.T) {
 	s := start(t)
 	s.set(t, "app.test.", "A 10.0.0.1")
-	up := watch(t, s, balancer.Server{Addr: "app.test.", Resolve: true})
+	// One that gets no answer fails after a second.
+	up := watch(t, s, time.Second, balancer.Server{Addr: "app.test.", Resolve: true})
 	for name, fail := range map[string]func(){
 		"NXDOMAIN": func() { s.set(t, "app.test.") },
 		"SERVFAIL": func() { s.be(false, true) },
@@ -160,7 +165,7 @@ func TestThousandAddresses(t *testing.T) {
 		want = append(want, ip+":80")
 	}
 	s.set(t, "app.test.", records...)
-	up := watch(t, s, balancer.Server{Addr: "app.test.", Resolve: true})
+	up := watch(t, s, patience, balancer.Server{Addr: "app.test.", Resolve: true})
 	var got []string
 	for _, p := range up.State() {
 		got = append(got, p.Server.Addr)
@@ -191,7 +196,7 @@ func TestFlapping(t *testing.T) {
 	backend("127.0.0.2")
 	s := start(t)
 	s.set(t, "app.test.", "A 127.0.0.1")
-	up := watch(t, s, balancer.Server{Addr: fmt.Sprintf("app.test.:%d", at.Number()), Resolve: true})
+	up := watch(t, s, patience, balancer.Server{Addr: fmt.Sprintf("app.test.:%d", at.Number()), Resolve: true})
 	client := &http.Client{Transport: up.RoundTripper(nil)}
 	stop := make(chan struct{})
 	var load sync.WaitGroup

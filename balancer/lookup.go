@@ -143,8 +143,8 @@ var errStaleAnswer = errors.New("trunk: the name is not wanted any more")
 // learn makes an answer the known one, and the set of it.
 func (u *Upstream) learn(ctx context.Context, q question, list []found) error {
 	u.changing.Lock()
-	u.events.hold()
-	defer u.events.release()
+	u.peers.Hold()
+	defer u.peers.Release()
 	defer u.changing.Unlock()
 	if _, known := u.names.known[q]; !known || ctx.Err() != nil {
 		return errStaleAnswer

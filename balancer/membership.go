@@ -131,8 +131,8 @@ func (u *Upstream) change(ctx context.Context, edit func([]Server) ([]Server, er
 // apply makes servers the lines, unless others than before are in the meantime, or
 // there are names in them that neither the upstream nor fresh knows.
 func (u *Upstream) apply(before *lines, servers []Server, fresh answers) (missing []question, done bool, err error) {
-	u.events.hold()
-	defer u.events.release()
+	u.peers.Hold()
+	defer u.peers.Release()
 	u.changing.Lock()
 	defer u.changing.Unlock()
 	if u.lines.Load() != before {

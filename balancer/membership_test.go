@@ -255,6 +255,19 @@ func TestDrained(t *testing.T) {
 	require.NoError(t, up.Drained(context.Background(), "a"), "it is gone")
 }
 
+// One that has nothing to do is idle by the change itself, and may be removed right
+// there too.
+func TestDrainedAtOnce(t *testing.T) {
+	var up *balancer.Upstream
+	up = newUpstream(t, balancer.Config{Servers: servers("a b"), OnEvent: func(e balancer.Event) {
+		if e.Kind == peer.PeerIdle && !e.Removed {
+			require.NoError(t, up.Remove(e.Peer.Server.Addr))
+		}
+	}})
+	require.NoError(t, up.Change(context.Background(), "a", func(s *balancer.Server) { s.Drain = true }))
+	require.Equal(t, "b", addrs(up))
+}
+
 func TestDrainedOfARemovedPeer(t *testing.T) {
 	up := newUpstream(t, balancer.Config{Servers: servers("a b")})
 	try := up.Start(context.Background(), balancer.Input{})

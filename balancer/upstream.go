@@ -49,7 +49,6 @@ type Upstream struct {
 	lines    atomic.Pointer[lines]
 	names    names
 	lookups  lookups
-	events   *events // nil: nobody wants to know
 	drains   drains
 	dial     dialFunc // of DialContext
 	method   peer.Method
@@ -84,7 +83,7 @@ func New(ctx context.Context, c Config) (*Upstream, error) {
 	u := &Upstream{
 		name: c.Name, clock: c.Clock, retry: retry, nginx: c.Nginx, keepalive: c.Keepalive,
 		budget: newBudget(retry.Budget), onlyUpstream: c.OnlyUpstream, keepRedirects: c.KeepRedirects,
-		explain: c.Explain, names: names, lookups: newLookups(&c), events: newEvents(c.OnEvent, c.Explain.Redact), dial: c.Dial, method: c.Method,
+		explain: c.Explain, names: names, lookups: newLookups(&c), dial: c.Dial, method: c.Method,
 	}
 	if u.clock == nil {
 		u.clock = wallClock()
@@ -112,7 +111,7 @@ func New(ctx context.Context, c Config) (*Upstream, error) {
 	u.peers, err = peer.New(given.servers, method, &peer.Options{
 		Clock: clock, Source: c.Source, Resolution: c.Resolution, Policy: c.Policy, RandomStart: c.RandomStart,
 		Record:  record,
-		OnEvent: u.events.options(),
+		OnEvent: redacting(c.OnEvent, c.Explain.Redact),
 		Attach:  func(s Server) any { return u.attach(s) },
 		OnIdle:  u.idle,
 	})

@@ -236,11 +236,11 @@ func TestHookThatCallsAndPanics(t *testing.T) {
 // While one caller is in a slow hook the others go on; what finds no room is counted.
 func TestSlowHookDropsAndCounts(t *testing.T) {
 	entered, leave := make(chan bool), make(chan bool)
-	var kinds int
+	var fails []int64
 	var dropped uint64
 	first := true
 	u := newUpdatable(t, nil, peer.Options{OnEvent: func(e peer.Event) {
-		kinds++
+		fails = append(fails, e.Fails)
 		dropped += e.Dropped
 		if first {
 			first = false
@@ -257,7 +257,7 @@ func TestSlowHookDropsAndCounts(t *testing.T) {
 	done := make(chan bool)
 	go func() { fail(); close(done) }()
 	<-entered
-	for range 1000 {
+	for range 3000 {
 		fail()
 	}
 	close(leave)
@@ -265,8 +265,29 @@ func TestSlowHookDropsAndCounts(t *testing.T) {
 	for range 3 {
 		fail()
 	}
-	require.Equal(t, uint64(1000-256), dropped)
-	require.Equal(t, 1+256+3, kinds)
+	require.Equal(t, uint64(3000-1024), dropped)
+	require.Len(t, fails, 1+1024+3)
+	require.IsIncreasing(t, fails, "in order")
+}
+
+// Who updates under a lock of his own holds events back: nobody is told before he
+// says so, and then all of it, in order.
+func TestHeldEvents(t *testing.T) {
+	var log []string
+	u := newUpdatable(t, nil, peer.Options{OnEvent: func(e peer.Event) {
+		log = append(log, strings.TrimSpace(fmt.Sprint(e.Peer.Server.Addr, " ", e.Kind)))
+	}}, peer.Server{Addr: "a"}, peer.Server{Addr: "b"})
+	u.Hold()
+	u.update(peer.Server{Addr: "a"}, peer.Server{Addr: "c"})
+	require.NoError(t, u.Free(u.hold("c"), peer.Failed))
+	require.Empty(t, log)
+	u.Hold()
+	u.Release()
+	require.Equal(t, []string{"set changed", "b idle", "c failed", "c ejected"}, log, "the first one needs no second")
+	require.NoError(t, u.Free(u.hold("a"), peer.Failed))
+	require.Len(t, log, 4)
+	u.Release()
+	require.Equal(t, []string{"a failed", "a ejected"}, log[4:])
 }
 
 func TestSnapshot(t *testing.T) {

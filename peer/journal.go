@@ -2,8 +2,8 @@ package peer
 
 import "sync/atomic"
 
-// journalSize bounds the events that wait for the hook.
-const journalSize = 256
+// mostEvents bounds the events that wait for the hook.
+const mostEvents = 1024
 
 // journal hands events to the user's hook: they are written in order under
 // the upstream's lock, and read outside of it, by one caller at a time. A slow
@@ -11,10 +11,11 @@ const journalSize = 256
 // goes on. Events that find no room are counted.
 type journal struct {
 	hook    func(Event)
+	held    atomic.Int32 // Hold less Release
 	reading atomic.Bool
 	waiting atomic.Int32
 
-	ring    [journalSize]Event // from here on under the upstream's lock
+	ring    []Event // from here on under the upstream's lock
 	first   int
 	dropped uint64
 }
@@ -22,16 +23,27 @@ type journal struct {
 // write adds an event.
 func (j *journal) write(e Event) {
 	n := int(j.waiting.Load())
-	if n == journalSize {
+	if n == mostEvents {
 		j.dropped++
 		return
 	}
+	if n == len(j.ring) {
+		j.grow()
+	}
 	e.Dropped, j.dropped = j.dropped, 0
-	j.ring[(j.first+n)%journalSize] = e
+	j.ring[(j.first+n)%len(j.ring)] = e
 	j.waiting.Add(1)
 }
 
-// next takes the oldest event out.
+// grow doubles a ring that is full: few upstreams ever need the whole of it.
+func (j *journal) grow() {
+	ring := make([]Event, max(16, 2*len(j.ring)))
+	n := copy(ring, j.ring[j.first:])
+	copy(ring[n:], j.ring[:j.first])
+	j.ring, j.first = ring, 0
+}
+
+// nextEvent takes the oldest event out.
 func (u *Upstream) nextEvent() (e Event, ok bool) {
 	j := u.journal
 	u.mu.Lock()
@@ -41,23 +53,45 @@ func (u *Upstream) nextEvent() (e Event, ok bool) {
 	}
 	e = j.ring[j.first]
 	j.ring[j.first] = Event{}
-	j.first = (j.first + 1) % journalSize
+	j.first = (j.first + 1) % len(j.ring)
 	j.waiting.Add(-1)
 	return e, true
 }
 
-// report writes what was recorded, and gives the hook what waits for it, outside
-// the lock, unless somebody is doing so. It stops after as many events as there
-// is room for: more have come in the meantime, and who brought them reports them.
+// Hold lets events wait until Release has been called as often. It is for who calls
+// Update under a lock of his own that the hook may want.
+func (u *Upstream) Hold() {
+	if u.journal != nil {
+		u.journal.held.Add(1)
+	}
+}
+
+// Release tells what has waited since Hold. The caller has no such lock any more, so
+// that it need not wait for others who hold.
+func (u *Upstream) Release() {
+	if u.journal != nil {
+		u.journal.held.Add(-1)
+		u.tellHook()
+	}
+}
+
+// report writes what was recorded, and tells the hook what waits for it, unless
+// that is held.
 func (u *Upstream) report() {
 	if u.record != nil {
 		u.record.drain()
 	}
-	j := u.journal
-	if j == nil {
-		return
+	if j := u.journal; j != nil && j.held.Load() == 0 {
+		u.tellHook()
 	}
-	for range journalSize {
+}
+
+// tellHook gives the hook what waits for it, outside the lock, unless somebody is
+// doing so. It stops after as many events as there is room for: more have come in
+// the meantime, and who brought them reports them.
+func (u *Upstream) tellHook() {
+	j := u.journal
+	for range mostEvents {
 		if j.waiting.Load() == 0 || !j.reading.CompareAndSwap(false, true) {
 			return
 		}

@@ -66,10 +66,6 @@ type Config struct {
 	// ResolveTimeout is how long one such look-up may take; for a service,
 	// its hosts included. 0: 30 s, as nginx's resolver_timeout.
 	ResolveTimeout time.Duration
-	// OnLookup is told of each such look-up that failed, or whose answer is
-	// another than before. It is called by the goroutine that looks names up,
-	// without a lock. nil: nobody is told.
-	OnLookup func(Lookup)
 	// Dial dials a peer for DialContext; network is as DialContext got it, or
 	// "unix" or "unixgram" for a peer on a socket. nil: a net.Dialer's DialContext.
 	// RoundTripper dials as its base does.
@@ -91,9 +87,9 @@ type Config struct {
 	Nginx Nginx
 	// Explain says of which choices Decisions are wanted.
 	Explain Explain
-	// OnEvent is told what happens to peers and set, in order, outside of locks, by
-	// one goroutine at a time: one of those that make requests. A slow hook delays
-	// only that one; what comes faster than it can tell is counted (Event.Dropped). A
+	// OnEvent is told what happens to peers, set and names, in order, outside of
+	// locks, by one goroutine at a time: one of those that make requests, change the
+	// set or look names up. A slow hook delays only that one; what comes faster than it can tell is counted (Event.Dropped). A
 	// panic of it goes on into the request that it delays, which keeps no peer.
 	OnEvent func(Event)
 	// Record is written everything that is asked of the peers, to be played

@@ -11,9 +11,12 @@ import (
 // and why, and which rule chose. Its String is what one pastes into a ticket.
 type Decision = peer.Decision
 
-// Event is something that has happened to a peer or to the set; it is a
-// slog.LogValuer.
+// Event is something that has happened to a peer, to the set, or to the names that
+// it was made of; it is a slog.LogValuer.
 type Event = peer.Event
+
+// Lookup is what came of looking a name up again; Event.Lookup tells it.
+type Lookup = peer.Lookup
 
 // Snapshot is the whole state of an upstream at one moment. It marshals to
 // JSON with stable names, so that

@@ -6,20 +6,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
-)
 
-// Lookup is what came of looking a name up again: see Config.OnLookup.
-type Lookup struct {
-	// Host is the name, Service that of the server line ("" for addresses).
-	Host, Service string
-	// Err is why there was no answer, or not the whole of it: the addresses that
-	// are missing because of it stay. Or why the set could not be made of it;
-	// then nothing was changed.
-	Err error
-	// Added and Removed are the addresses that the name has more and less than
-	// before: "10.0.0.1" or "::1", for a service "10.0.0.1:80" or "[::1]:80".
-	Added, Removed []string
-}
+	"github.com/trunklb/trunk/peer"
+)
 
 const (
 	defaultInterval = 30 * time.Second
@@ -44,7 +33,6 @@ func (c *Config) checkLookups() error {
 // but for the configuration.
 type lookups struct {
 	interval, timeout time.Duration
-	hook              func(Lookup)
 	// life ends with Close.
 	life context.Context
 	end  context.CancelFunc
@@ -54,7 +42,7 @@ type lookups struct {
 
 func newLookups(c *Config) lookups {
 	l := lookups{interval: cmpDuration(c.ResolveInterval, defaultInterval),
-		timeout: cmpDuration(c.ResolveTimeout, defaultLookup), hook: c.OnLookup}
+		timeout: cmpDuration(c.ResolveTimeout, defaultLookup)}
 	l.life, l.end = context.WithCancel(context.Background())
 	return l
 }
@@ -107,7 +95,8 @@ func (u *Upstream) askedAgain() []question {
 	return u.names.known.asked()
 }
 
-// lookOnce looks one name up, and makes the set of the answer.
+// lookOnce looks one name up, makes the set of the answer, and tells what has come
+// of it.
 func (u *Upstream) lookOnce(ctx context.Context, q question) {
 	u.changing.Lock()
 	old, known := u.names.known[q]
@@ -121,19 +110,23 @@ func (u *Upstream) lookOnce(ctx context.Context, q question) {
 	if ctx.Err() != nil {
 		return
 	}
-	l := Lookup{Host: q.host, Service: q.service, Err: err}
+	told := Lookup{Host: q.host, Service: q.service}
 	if len(list) > 0 && !slices.Equal(list, old) {
 		switch failed := u.learn(ctx, q, list); {
 		case failed == errStaleAnswer:
 			return
 		case failed != nil:
-			l.Err = failed
+			err = failed
 		default:
-			l.Added, l.Removed = without(list, old), without(old, list)
+			l := told
+			if l.Added, l.Removed = without(list, old), without(old, list); l.Added != nil || l.Removed != nil {
+				u.peers.Note(Event{Kind: peer.NamesChanged, Lookup: &l})
+			}
 		}
 	}
-	if u.lookups.hook != nil && (l.Err != nil || l.Added != nil || l.Removed != nil) {
-		u.lookups.hook(l)
+	if err != nil {
+		told.Err = err
+		u.peers.Note(Event{Kind: peer.LookupFailed, Lookup: &told})
 	}
 }
 

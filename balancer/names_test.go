@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trunklb/trunk/balancer"
+	"github.com/trunklb/trunk/peer"
 )
 
 // zone is a resolver whose answers can be changed. A host's answer is its
@@ -91,22 +92,32 @@ func number(s string) (n uint16) {
 	return n
 }
 
-// told are the look-ups that OnLookup was told of, in words.
+// told are the events of names and of the set, in words.
 type told struct {
 	mu   sync.Mutex
 	list []string
 }
 
-func (l *told) add(e balancer.Lookup) {
-	text := e.Host
-	if e.Err != nil {
-		text += " error"
-	}
-	for _, s := range e.Added {
-		text += " +" + s
-	}
-	for _, s := range e.Removed {
-		text += " -" + s
+func (l *told) add(e balancer.Event) {
+	text := ""
+	switch e.Kind {
+	case peer.SetChanged:
+		text = "set"
+	case peer.NamesChanged:
+		text = e.Lookup.Host
+		for _, s := range e.Lookup.Added {
+			text += " +" + s
+		}
+		for _, s := range e.Lookup.Removed {
+			text += " -" + s
+		}
+	case peer.LookupFailed:
+		text = e.Lookup.Host + " error"
+		if e.Lookup.Err == nil || e.Lookup.Added != nil || e.Lookup.Removed != nil {
+			text += "?"
+		}
+	default:
+		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -126,7 +137,7 @@ func (l *told) take() string {
 func bubble(t *testing.T, z *zone, servers []balancer.Server, f func(up *balancer.Upstream, l *told, next func())) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &told{}
-		up := newUpstream(t, balancer.Config{Servers: servers, Resolver: z, OnLookup: l.add, ResolveInterval: time.Minute})
+		up := newUpstream(t, balancer.Config{Servers: servers, Resolver: z, OnEvent: l.add, ResolveInterval: time.Minute})
 		f(up, l, func() {
 			time.Sleep(66 * time.Second)
 			synctest.Wait()
@@ -157,7 +168,7 @@ func TestNamesAreLookedUpAgain(t *testing.T) {
 		z.set("once", "10.1.0.9")
 		next()
 		require.Equal(t, "10.0.0.1:81 10.0.0.3:81 10.1.0.2:80 10.1.0.1:80", addrs(up))
-		require.Equal(t, "app +10.0.0.3 -10.0.0.2 -::1", l.take())
+		require.Equal(t, "set; app +10.0.0.3 -10.0.0.2 -::1", l.take(), "in order")
 		require.EqualValues(t, 1, up.State()[0].Fails)
 		require.Equal(t, 3, up.State()[1].Server.Weight)
 		require.Equal(t, "app:81", up.State()[1].Server.Name)
@@ -170,7 +181,7 @@ func TestNamesAreLookedUpAgain(t *testing.T) {
 		require.Equal(t, 4, len(up.State()))
 		z.set("app", "10.0.0.1")
 		next()
-		require.Equal(t, "app -10.0.0.3", l.take())
+		require.Equal(t, "set; app -10.0.0.3", l.take())
 
 		require.Equal(t, 1, z.asked["once"])
 	})
@@ -183,7 +194,7 @@ func TestResolveInterval(t *testing.T) {
 		z, start := newZone("app", "10.0.0.1"), time.Now()
 		var at []time.Duration
 		up := newUpstream(t, balancer.Config{Servers: []balancer.Server{{Addr: "app", Resolve: true}}, Resolver: z, ResolveInterval: 10 * time.Second,
-			ResolveTimeout: time.Second, OnLookup: func(balancer.Lookup) { at = append(at, time.Since(start)) }})
+			ResolveTimeout: time.Second, OnEvent: func(balancer.Event) { at = append(at, time.Since(start)) }})
 		z.mu.Lock()
 		z.hang = true
 		z.mu.Unlock()
@@ -237,6 +248,7 @@ func TestUpdateOfNames(t *testing.T) {
 		require.Equal(t, "10.0.1.1:80 10.0.1.2:80 10.0.0.1:80 10.0.2.1:80", addrs(up), "a and c are known")
 		require.NoError(t, up.Change(ctx, "b:80", func(s *balancer.Server) { s.Backup = true }))
 		require.Equal(t, "10.0.0.1:80 10.0.2.1:80 10.0.1.1:80 10.0.1.2:80", addrs(up))
+		l.take()
 		next()
 		require.Equal(t, "a error", l.take())
 		z.set("b", "10.0.1.2")
@@ -244,6 +256,7 @@ func TestUpdateOfNames(t *testing.T) {
 		require.Equal(t, "10.0.0.1:80 10.0.2.1:80 10.0.1.2:80", addrs(up))
 		l.take()
 		require.NoError(t, up.Remove("a"))
+		l.take()
 		next()
 		require.Empty(t, l.take())
 		require.Equal(t, 2, z.asked["a"]-1)
@@ -341,12 +354,17 @@ func TestServiceIsLookedUpAgain(t *testing.T) {
 		z.set("_http._tcp.app", "n2:82 1 3, n1:81 1 1, n3:83 1 1")
 		next()
 		require.Equal(t, []string{"10.0.0.1:81 w=1", "10.0.0.2:82 w=3"}, peersOf(up))
-		require.Equal(t, "app error", l.take())
+		require.Equal(t, "set; app error", l.take(), "the weight is new, no address is")
+		// What is found is told beside what is not.
+		z.set("n3", "10.0.0.3")
+		next()
+		require.Equal(t, []string{"10.0.0.1:81 w=1", "10.0.0.2:82 w=3", "10.0.0.3:83 w=1"}, peersOf(up))
+		require.Equal(t, "set; app +10.0.0.3:83; app error", l.take())
 		z.set("n2", "10.0.0.4")
 		z.set("_http._tcp.app", "n2:82 1 3, n1:81 2 1")
 		next()
 		require.Equal(t, []string{"10.0.0.4:82 w=3", "10.0.0.1:81 w=1 b"}, peersOf(up))
-		require.Equal(t, "app +10.0.0.4:82 -10.0.0.2:82", l.take())
+		require.Equal(t, "set; app +10.0.0.4:82 -10.0.0.2:82 -10.0.0.3:83", l.take())
 		// "There is no such service here", and no ports: as if there were no answer.
 		z.set("_http._tcp.app", ".:0 1 1, :81 1 1, n1:0 1 1")
 		next()
@@ -360,7 +378,7 @@ func TestAnswerThatTheMethodRefuses(t *testing.T) {
 	z := newZone("a", "10.0.0.1 10.0.0.2")
 	synctest.Test(t, func(t *testing.T) {
 		l := &told{}
-		up := newUpstream(t, balancer.Config{Servers: []balancer.Server{{Addr: "a", Resolve: true}}, Resolver: z, OnLookup: l.add, Method: refuser{}})
+		up := newUpstream(t, balancer.Config{Servers: []balancer.Server{{Addr: "a", Resolve: true}}, Resolver: z, OnEvent: l.add, Method: refuser{}})
 		z.set("a", "10.0.0.1 10.0.0.2 10.0.0.3")
 		time.Sleep(33 * time.Second)
 		synctest.Wait()

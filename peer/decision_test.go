@@ -213,6 +213,39 @@ level=INFO msg=upstream trunk.event=ejected trunk.peer=a trunk.conns=0 trunk.fai
 `, text.String())
 }
 
+// What the caller notes stands in order among the upstream's own, at its time, with
+// attributes of its own.
+func TestNotedEvents(t *testing.T) {
+	var text strings.Builder
+	logger := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey || a.Key == slog.LevelKey || a.Key == slog.MessageKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+	var last peer.Event
+	u := newUpdatable(t, nil, peer.Options{OnEvent: func(e peer.Event) {
+		last = e
+		logger.Info("", "trunk", e)
+	}}, peer.Server{Addr: "a"}, peer.Server{Addr: "b"})
+	u.Hold()
+	u.update(peer.Server{Addr: "a"})
+	u.now += time.Second
+	u.Note(peer.Event{Kind: peer.NamesChanged, Lookup: &peer.Lookup{Host: "app", Service: "http", Added: []string{"10.0.0.1"}, Removed: []string{"10.0.0.2", "::1"}}})
+	u.Note(peer.Event{Kind: peer.LookupFailed, Lookup: &peer.Lookup{Host: "app", Err: errors.New("no such host")}})
+	u.Release()
+	require.Equal(t, `trunk.event="set changed"
+trunk.event=idle trunk.peer=b trunk.conns=0 trunk.fails=0 trunk.max_fails=1 trunk.ew_before=0 trunk.ew_after=0
+trunk.event="names changed" trunk.host=app trunk.service=http trunk.added=[10.0.0.1] trunk.removed="[10.0.0.2 ::1]"
+trunk.event="look-up failed" trunk.host=app trunk.error="no such host"
+`, text.String())
+	require.Equal(t, u.now, last.Time)
+	data, err := json.Marshal(last.Lookup)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"host": "app", "error": "no such host"}`, string(data))
+	newUpdatable(t, nil, peer.Options{}, peer.Server{Addr: "a"}).Note(peer.Event{})
+}
+
 // The hook may call the upstream, and a panic of it harms nothing: it reaches
 // the caller whose call it was, and the next events come as ever.
 func TestHookThatCallsAndPanics(t *testing.T) {

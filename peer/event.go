@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"encoding/json"
 	"log/slog"
 	"time"
 )
@@ -26,9 +27,16 @@ const (
 	SetChanged
 	// NoLivePeers: a request found no peer.
 	NoLivePeers
+	// NamesChanged: a name that was looked up again has other addresses; the
+	// SetChanged that came of it was told before. LookupFailed: there was no answer, or
+	// not the whole of it, or no set could be made of it; what is missing because of
+	// that stays as it was. Upstream.Note brings both, for nothing is looked up here.
+	NamesChanged
+	LookupFailed
 )
 
-var eventNames = [...]string{"failed", "ejected", "probed", "alive", "full", "idle", "set changed", "no live peers"}
+var eventNames = [...]string{"failed", "ejected", "probed", "alive", "full", "idle", "set changed", "no live peers",
+	"names changed", "look-up failed"}
 
 // String returns the kind in lower-case words.
 func (k EventKind) String() string { return nameOf(eventNames[:], uint8(k), "EventKind") }
@@ -36,12 +44,13 @@ func (k EventKind) String() string { return nameOf(eventNames[:], uint8(k), "Eve
 // MarshalText spells the kind as String does.
 func (k EventKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// Event is something that has happened to a peer or to the set.
+// Event is something that has happened to a peer, to the set, or to the names that
+// it was made of.
 type Event struct {
 	Kind EventKind `json:"kind"`
 	// Time is the clock's, since the Unix epoch.
 	Time time.Duration `json:"time"`
-	// Peer is whom it concerns; empty for SetChanged and NoLivePeers.
+	// Peer is whom it concerns; empty where that is no peer.
 	Peer Peer `json:"peer"`
 	// Fails are the peer's failures, EffectiveBefore and EffectiveAfter its
 	// effective weight around the event, Conns what it holds.
@@ -53,8 +62,39 @@ type Event struct {
 	Removed bool `json:"removed,omitempty"`
 	// Decision tells for NoLivePeers why each peer could not be had.
 	Decision *Decision `json:"decision,omitempty"`
+	// Lookup tells for NamesChanged and LookupFailed what came of it.
+	Lookup *Lookup `json:"lookup,omitempty"`
 	// Dropped is how many events before this one were lost because the hook was slower than they came.
 	Dropped uint64 `json:"dropped,omitempty"`
+}
+
+// Lookup is what came of looking a name up again.
+type Lookup struct {
+	// Host is the name, Service that of the server line ("" for addresses).
+	Host    string
+	Service string
+	// Added and Removed are the addresses that the name has more and less than
+	// before (NamesChanged): "10.0.0.1" or "::1", for a service "10.0.0.1:80" or
+	// "[::1]:80".
+	Added   []string
+	Removed []string
+	// Err is why the look-up has failed (LookupFailed).
+	Err error
+}
+
+// MarshalJSON spells the error as its text.
+func (l Lookup) MarshalJSON() ([]byte, error) {
+	text := ""
+	if l.Err != nil {
+		text = l.Err.Error()
+	}
+	return json.Marshal(struct {
+		Host    string   `json:"host"`
+		Service string   `json:"service,omitempty"`
+		Added   []string `json:"added,omitempty"`
+		Removed []string `json:"removed,omitempty"`
+		Err     string   `json:"error,omitempty"`
+	}{l.Host, l.Service, l.Added, l.Removed, text})
 }
 
 // LogValue makes an event a group of slog attributes under nginx's names.
@@ -68,8 +108,29 @@ func (e Event) LogValue() slog.Value {
 	if e.Decision != nil {
 		attrs = append(attrs, slog.String("decision", e.Decision.String()))
 	}
+	if e.Lookup != nil {
+		attrs = append(attrs, e.Lookup.attrs()...)
+	}
 	if e.Dropped > 0 {
 		attrs = append(attrs, slog.Uint64("dropped", e.Dropped))
 	}
 	return slog.GroupValue(attrs...)
+}
+
+// attrs are its slog attributes, of what there is.
+func (l *Lookup) attrs() []slog.Attr {
+	attrs := []slog.Attr{slog.String("host", l.Host)}
+	if l.Service != "" {
+		attrs = append(attrs, slog.String("service", l.Service))
+	}
+	if len(l.Added) > 0 {
+		attrs = append(attrs, slog.Any("added", l.Added))
+	}
+	if len(l.Removed) > 0 {
+		attrs = append(attrs, slog.Any("removed", l.Removed))
+	}
+	if l.Err != nil {
+		attrs = append(attrs, slog.Any("error", l.Err))
+	}
+	return attrs
 }

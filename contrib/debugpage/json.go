@@ -59,6 +59,7 @@ func (o *Options) report(k kept) upstreamReport {
 		h := &k.events[i]
 		e := eventReport{Event: h.Event, Times: h.times}
 		o.redact(&e.Peer)
+		e.Lookup = o.lookup(h.Lookup)
 		if h.reason {
 			d := o.decision(&h.pick).Decision
 			e.Decision = &d

@@ -2,6 +2,7 @@ package debugpage_test
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"reflect"
 	"strings"
@@ -92,6 +93,7 @@ func TestRedactKnowsAllTexts(t *testing.T) {
 	var e peer.Event
 	var s peer.PeerSnapshot
 	d.Peers, e.Decision = make([]peer.Candidate, 1), &peer.Decision{Peers: make([]peer.Candidate, 1)}
+	e.Lookup = &peer.Lookup{Added: make([]string, 1), Removed: make([]string, 1), Err: errors.New("secret")}
 	for _, v := range []any{&d, &e, &s} {
 		fill(reflect.ValueOf(v).Elem(), "")
 	}

@@ -40,11 +40,11 @@ type happening struct {
 // each a story of its own.
 func (h *happening) says(e *peer.Event) bool {
 	switch e.Kind {
-	case peer.PeerFailed, peer.PeerEjected, peer.PeerProbed, peer.PeerAlive:
+	case peer.PeerFailed, peer.PeerEjected, peer.PeerProbed, peer.PeerAlive, peer.NamesChanged:
 		return false
 	}
 	return h.Kind == e.Kind && h.Peer.Group == e.Peer.Group && h.Peer.Index == e.Peer.Index && h.Fails == e.Fails &&
-		h.EffectiveAfter == e.EffectiveAfter && h.Peer.Server.Addr == clip(e.Peer.Server.Addr)
+		h.EffectiveAfter == e.EffectiveAfter && h.Peer.Server.Addr == clip(e.Peer.Server.Addr) && sameName(h.Lookup, e.Lookup)
 }
 
 func newPanel(name string, opt *Options) *Panel {
@@ -93,6 +93,7 @@ func (p *Panel) Event(e peer.Event) {
 	h.Event = e
 	h.Event.Decision = nil
 	clipServer(&h.Peer.Server)
+	h.Lookup = clipLookup(e.Lookup, p.opt.Peers)
 }
 
 // kept is what a panel has at one moment, as a copy.

@@ -1,6 +1,7 @@
 package debugpage_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -115,6 +116,27 @@ func TestSameEventsAreCounted(t *testing.T) {
 	if !strings.Contains(reason[0].text(), "b weight=1: failed 1 of 1") {
 		t.Error(reason[0].text())
 	}
+}
+
+// What came of looking names up is told by name: each change, and failures by count.
+func TestLookups(t *testing.T) {
+	page := debugpage.New(&debugpage.Options{Peers: 2})
+	panel := page.Panel("u")
+	panel.Event(peer.Event{Kind: peer.NamesChanged, Lookup: &peer.Lookup{Host: "app", Added: []string{"10.0.0.1", "10.0.0.2", "10.0.0.3"}, Removed: []string{"::1"}}})
+	for _, host := range []string{"app", "app", "other"} {
+		panel.Event(peer.Event{Kind: peer.LookupFailed, Lookup: &peer.Lookup{Host: host, Err: errors.New("no such host")}})
+	}
+	var got []string
+	for _, e := range parse(t, page, "").all("ol", "class", "events")[0].all("li", "", "") {
+		got = append(got, strings.Join(strings.Fields(e.text()), " "))
+	}
+	equal(t, "events", len(got), 3)
+	for i, want := range []string{"other no such host", "app no such host", "app +10.0.0.1 +10.0.0.2 \u2212::1"} {
+		if !strings.Contains(got[i], want) {
+			t.Errorf("%q is not in %q", want, got[i])
+		}
+	}
+	equal(t, "times", report(t, page, "").Upstreams[0].Events[1].Times, 2)
 }
 
 // Hooks, readers and changes of the set at the same time: for the race detector.

@@ -179,6 +179,9 @@ func (o *Options) events(k *kept, now time.Duration, query string) []eventView {
 		h := &k.events[i]
 		v := eventView{Time: h.Time, Age: now - h.Time, Kind: h.Kind.String(), Tone: tone(h.Kind),
 			Peer: o.shown(Addr, h.Peer.Server.Addr), Text: eventText(&h.Event), Times: h.times, Dropped: h.Dropped}
+		if h.Lookup != nil {
+			v.Peer, v.Text = o.shown(Addr, h.Lookup.Host), o.lookupText(h.Lookup)
+		}
 		if h.reason {
 			w := o.words(&h.pick, now)
 			v.Reason = w.Text
@@ -217,7 +220,7 @@ func eventText(e *peer.Event) string {
 // tone is how an event is coloured.
 func tone(k peer.EventKind) string {
 	switch k {
-	case peer.PeerFailed, peer.PeerEjected, peer.NoLivePeers:
+	case peer.PeerFailed, peer.PeerEjected, peer.NoLivePeers, peer.LookupFailed:
 		return "bad"
 	case peer.PeerProbed, peer.PeerFull:
 		return "warn"

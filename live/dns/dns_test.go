@@ -17,6 +17,7 @@ import (
 
 	"github.com/trunklb/trunk/balancer"
 	"github.com/trunklb/trunk/internal/port"
+	"github.com/trunklb/trunk/peer"
 )
 
 // patience is how long a look-up may take where none is to fail for want of time,
@@ -34,12 +35,12 @@ type watched struct {
 func watch(t *testing.T, s *server, timeout time.Duration, servers ...balancer.Server) *watched {
 	w := &watched{}
 	up, err := balancer.New(context.Background(), balancer.Config{Name: "backend", Servers: servers, Resolver: s.resolver(),
-		ResolveInterval: 20 * time.Millisecond, ResolveTimeout: timeout, OnLookup: func(l balancer.Lookup) {
+		ResolveInterval: 20 * time.Millisecond, ResolveTimeout: timeout, OnEvent: func(e balancer.Event) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			if l.Err != nil {
+			if e.Kind == peer.LookupFailed {
 				w.failed++
-				w.last = l.Err
+				w.last = e.Lookup.Err
 			}
 		}})
 	require.NoError(t, err)

@@ -89,8 +89,10 @@ type Config struct {
 	Explain Explain
 	// OnEvent is told what happens to peers, set and names, in order, outside of
 	// locks, by one goroutine at a time: one of those that make requests, change the
-	// set or look names up. A slow hook delays only that one; what comes faster than it can tell is counted (Event.Dropped). A
-	// panic of it goes on into the request that it delays, which keeps no peer.
+	// set or look names up. A slow hook delays only that one, while up to 1024 events
+	// wait; what finds no room is counted (Event.Dropped, Snapshot.EventsDropped). A
+	// panic of it harms nobody; it is counted (Snapshot.HookPanics), and the first
+	// one kept (HookPanic). nil: nobody is told.
 	OnEvent func(Event)
 	// Record is written everything that is asked of the peers, to be played
 	// again (package recording). It costs a fraction of a microsecond per request and

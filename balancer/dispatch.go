@@ -94,7 +94,7 @@ func (d *dispatch) free(o Outcome, a *Attempt) {
 }
 
 // release frees what is held Abandoned, and reports whether anything was: be it a
-// peer of which a hook that panicked has kept us from knowing.
+// peer of which a function of WithDecisions that panicked has kept us from knowing.
 func (d *dispatch) release() bool {
 	switch {
 	case d.held:

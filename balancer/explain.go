@@ -1,6 +1,7 @@
 package balancer
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -31,7 +32,8 @@ type Snapshot = peer.Snapshot
 type Explain struct {
 	// OnDecision is told each Decision, outside the upstream's lock, by the
 	// request's own goroutine, after the choice and before the peer is asked.
-	// The Decision is its own to keep. nil: only WithDecisions counts.
+	// The Decision is its own to keep. A panic of it, or of Redact, harms nobody; it
+	// is counted (Snapshot.HookPanics). nil: only WithDecisions counts.
 	OnDecision func(*Decision)
 	// Share is the part of all choices that is explained, from 0 to 1.
 	Share float64
@@ -67,7 +69,8 @@ func (e *Explain) wants(again bool, u *Upstream) bool {
 }
 
 // WithDecisions returns a context whose requests tell f how each of their peers was
-// chosen. f is called like Explain.OnDecision; nothing is redacted.
+// chosen. f is called like Explain.OnDecision, but nothing is redacted, and a panic
+// of f is the request's own, which keeps no peer.
 func WithDecisions(ctx context.Context, f func(*Decision)) context.Context {
 	return with(ctx, func(c *carry) { c.decisions = f })
 }
@@ -86,12 +89,18 @@ func (d *dispatch) pick() error {
 		d.decisions(decision)
 	}
 	if told || e.NoLivePeers && err != nil {
-		if e.Redact != nil {
-			decision = decision.Redacted(e.Redact)
-		}
-		e.OnDecision(decision)
+		u.tell(decision)
 	}
 	return err
+}
+
+// tell calls OnDecision.
+func (u *Upstream) tell(d *Decision) {
+	defer u.hooks.Recover()
+	if u.explain.Redact != nil {
+		d = d.Redacted(u.explain.Redact)
+	}
+	u.explain.OnDecision(d)
 }
 
 // Snapshot returns the whole state, consistent in itself: configuration, weights,
@@ -102,6 +111,9 @@ func (u *Upstream) Snapshot() Snapshot {
 		return Snapshot{}
 	}
 	s := u.peers.Snapshot()
+	panics, first := u.hooks.Panics()
+	s.HookPanics += panics
+	s.HookPanic = cmp.Or(s.HookPanic, first)
 	for i := range s.Peers {
 		end, ok := s.Peers[i].Attached.(*endpoint)
 		if !ok {

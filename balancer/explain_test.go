@@ -149,8 +149,9 @@ func TestKeepBackup(t *testing.T) {
 	}
 }
 
-// A hook that panics keeps no peer: net/http's server, for one, recovers.
-func TestHooksThatPanicKeepNoPeer(t *testing.T) {
+// A hook that panics harms nobody: the request that it was called in goes on, and
+// the panic is counted.
+func TestHooksThatPanicHarmNobody(t *testing.T) {
 	angry := func(*Decision) { panic("angry") }
 	for name, c := range map[string]Config{
 		"OnDecision": {Explain: Explain{Share: 1, OnDecision: angry}},
@@ -161,16 +162,42 @@ func TestHooksThatPanicKeepNoPeer(t *testing.T) {
 			c.Name, c.Servers = "x", []Server{{Addr: "127.0.0.1:1", MaxConns: 1}, {Addr: "127.0.0.1:2", Down: true}}
 			up, err := New(context.Background(), c)
 			require.NoError(t, err)
-			require.PanicsWithValue(t, "angry", func() {
-				r, err := http.NewRequest(http.MethodGet, "http://x/", nil)
-				require.NoError(t, err)
-				_, _ = up.RoundTripper(nil).RoundTrip(r)
-			})
-			require.PanicsWithValue(t, "angry", func() { one(up, context.Background(), 0) })
-			require.Zero(t, up.Snapshot().Peers[0].Conns)
+			r, err := http.NewRequest(http.MethodGet, "http://x/", nil)
+			require.NoError(t, err)
+			resp, err := up.RoundTripper(ok).RoundTrip(r)
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			one(up, context.Background(), 0)
+			s := up.Snapshot()
+			require.Zero(t, s.Peers[0].Conns)
+			require.EqualValues(t, 2, s.Peers[0].OK)
+			require.EqualValues(t, 2, s.HookPanics)
+			require.Regexp(t, "^angry\n", s.HookPanic)
+			require.Contains(t, s.HookPanic, "TestHooksThatPanicHarmNobody")
 		})
 	}
 }
+
+// A function of the request's own that panics keeps no peer: net/http's server, for
+// one, recovers.
+func TestDecisionsThatPanicKeepNoPeer(t *testing.T) {
+	up, err := New(context.Background(), Config{Name: "x", Servers: []Server{{Addr: "127.0.0.1:1", MaxConns: 1}, {Addr: "127.0.0.1:2", Down: true}}})
+	require.NoError(t, err)
+	ctx := WithDecisions(context.Background(), func(*Decision) { panic("angry") })
+	require.PanicsWithValue(t, "angry", func() {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://x/", nil)
+		require.NoError(t, err)
+		_, _ = up.RoundTripper(ok).RoundTrip(r)
+	})
+	require.PanicsWithValue(t, "angry", func() { one(up, ctx, 0) })
+	require.Zero(t, up.Snapshot().Peers[0].Conns)
+	require.Zero(t, up.Snapshot().HookPanics)
+}
+
+// ok is a base that answers.
+var ok = roundTripperFunc(func(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+})
 
 // A request whose body cannot be made again is its own fault, and no peer's.
 func TestGetBodyThatFails(t *testing.T) {

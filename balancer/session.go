@@ -50,7 +50,7 @@ func (u *Upstream) DialContext(ctx context.Context, network, addr string) (net.C
 		t.end(err)
 	}
 	given, c := false, net.Conn(nil)
-	defer func() { // also after a panic of Config.Dial or of a hook
+	defer func() { // also after a panic of the user's code
 		if given {
 			return
 		}

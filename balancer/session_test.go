@@ -396,7 +396,43 @@ func TestDialNothing(t *testing.T) {
 	}
 }
 
-// A hook that panics when the connection stands keeps neither it nor the peer.
+// A panic of the user's clock when the connection stands keeps neither it nor the
+// peer.
+func TestDialWithAClockThatPanics(t *testing.T) {
+	angry := false
+	c := &closed{}
+	up, err := balancer.New(context.Background(), balancer.Config{Name: "x",
+		Clock: func() time.Duration {
+			if angry {
+				angry = false
+				panic("angry")
+			}
+			return 1700000000 * time.Second
+		},
+		Dial: func(context.Context, string, string) (net.Conn, error) {
+			angry = true
+			return c, nil
+		},
+		Servers: []balancer.Server{{Addr: "127.0.0.1:1"}, {Addr: "127.0.0.1:2", Down: true}}})
+	require.NoError(t, err)
+	defer up.Close()
+	require.PanicsWithValue(t, "angry", func() { _, _ = up.DialContext(context.Background(), "tcp", "x:1") })
+	require.Zero(t, up.Snapshot().Peers[0].Conns)
+	require.True(t, c.is)
+}
+
+// closed is a connection that knows whether it is.
+type closed struct {
+	net.Conn
+	is bool
+}
+
+func (c *closed) Close() error {
+	c.is = true
+	return nil
+}
+
+// A hook that panics when the connection stands harms neither it nor the peer.
 func TestDialWithAHookThatPanics(t *testing.T) {
 	now, alive := 1700000000*time.Second, false
 	ours, theirs := net.Pipe()
@@ -420,10 +456,13 @@ func TestDialWithAHookThatPanics(t *testing.T) {
 	_, err = up.DialContext(context.Background(), "tcp", "x:1")
 	require.Error(t, err)
 	now, alive = now+11*time.Second, true
-	require.PanicsWithValue(t, "angry", func() { _, _ = up.DialContext(context.Background(), "tcp", "x:1") })
+	c, err := up.DialContext(context.Background(), "tcp", "x:1")
+	require.NoError(t, err)
+	s := up.Snapshot()
+	require.EqualValues(t, 1, s.Peers[0].Conns)
+	require.EqualValues(t, 1, s.HookPanics)
+	require.NoError(t, c.Close())
 	require.Zero(t, up.Snapshot().Peers[0].Conns)
-	_, err = ours.Write([]byte("x"))
-	require.ErrorIs(t, err, io.ErrClosedPipe)
 }
 
 // Hooks may run where a connection's first byte is told. One that panics there, or closes

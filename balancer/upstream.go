@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/trunklb/trunk/balancer/recording"
+	"github.com/trunklb/trunk/internal/guard"
 	"github.com/trunklb/trunk/peer"
 	"github.com/trunklb/trunk/sticky"
 )
@@ -34,6 +35,7 @@ type Upstream struct {
 	keepRedirects bool
 	explain       Explain
 	explained     atomic.Uint64 // the part of a Decision that is due
+	hooks         guard.Guard   // of OnDecision; peer has that of OnEvent
 	warnings      []Warning
 	recorder      *recording.Writer // nil: nothing is recorded
 

@@ -1,23 +1,29 @@
 package peer
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/trunklb/trunk/internal/guard"
+)
 
 // mostEvents bounds the events that wait for the hook.
 const mostEvents = 1024
 
 // journal hands events to the user's hook: they are written in order under
 // the upstream's lock, and read outside of it, by one caller at a time. A slow
-// hook delays the caller that reads; a panic of it is that caller's, after whom the next
-// goes on. Events that find no room are counted.
+// hook delays the caller that reads, and one that panics harms nobody. Events
+// that find no room are counted.
 type journal struct {
 	hook    func(Event)
+	panics  guard.Guard
 	held    atomic.Int32 // Hold less Release
 	reading atomic.Bool
 	waiting atomic.Int32
 
 	ring    []Event // from here on under the upstream's lock
 	first   int
-	dropped uint64
+	dropped uint64 // since the last event that found room
+	lost    uint64 // ever
 }
 
 // write adds an event.
@@ -25,6 +31,7 @@ func (j *journal) write(e Event) {
 	n := int(j.waiting.Load())
 	if n == mostEvents {
 		j.dropped++
+		j.lost++
 		return
 	}
 	if n == len(j.ring) {
@@ -117,11 +124,11 @@ func (u *Upstream) tellHook() {
 }
 
 func (u *Upstream) callHook() {
-	// A panic of the hook passes on to the caller whose call it was; nothing
-	// of the upstream is held.
-	defer u.journal.reading.Store(false)
+	j := u.journal
+	defer j.reading.Store(false) // also where the hook ends the goroutine
+	defer j.panics.Recover()
 	if e, ok := u.nextEvent(); ok {
-		u.journal.hook(e)
+		j.hook(e)
 	}
 }
 

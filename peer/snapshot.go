@@ -10,6 +10,12 @@ type Snapshot struct {
 	Method string `json:"method"`
 	// Version counts the sets, from 1.
 	Version int `json:"version"`
+	// EventsDropped counts the events that were lost because OnEvent was slower than
+	// they came, HookPanics how often a hook has panicked. HookPanic is the value of
+	// the first such panic, and the stack.
+	EventsDropped uint64 `json:"events_dropped"`
+	HookPanics    uint64 `json:"hook_panics"`
+	HookPanic     string `json:"hook_panic,omitempty"`
 	// Peers are the primary peers, the backups, and those that were removed
 	// while requests held them.
 	Peers []PeerSnapshot `json:"peers"`
@@ -47,6 +53,10 @@ func (u *Upstream) Snapshot() Snapshot {
 	defer u.mu.Unlock()
 	now := u.now()
 	s := Snapshot{Time: now.Time, Method: u.name, Version: u.set.Load().version}
+	if j := u.journal; j != nil {
+		s.EventsDropped = j.lost
+		s.HookPanics, s.HookPanic = j.panics.Panics()
+	}
 	for gi := range u.groups {
 		g := &u.groups[gi]
 		for i := range g.peers {

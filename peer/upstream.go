@@ -33,9 +33,11 @@ type Options struct {
 	Attach func(Server) any
 	// OnEvent is told what happens to peers and set, in order, outside the
 	// lock, by one goroutine at a time: one of those that call the upstream.
-	// It may call the upstream. A panic of it is that caller's, whose call has
-	// done its work all the same: after a Get the request may hold a peer. nil:
-	// nobody is told, and it costs nothing.
+	// It may call the upstream. A slow one delays only that caller, while up to
+	// 1024 events wait; what finds no room is counted (Event.Dropped,
+	// Snapshot.EventsDropped). A panic of it ends here: it is counted
+	// (Snapshot.HookPanics), and the next event is told as ever. nil: nobody
+	// is told, and it costs nothing.
 	OnEvent func(Event)
 	// OnIdle is called when nobody holds a peer any more that is wanted so. It
 	// runs outside the lock, in the goroutine whose Free or Update made it so.

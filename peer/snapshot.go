@@ -2,7 +2,13 @@ package peer
 
 import "time"
 
-// Snapshot is the state of an upstream at one moment.
+// Snapshot is the state of an upstream at one moment. It adds up: of its counters
+//
+//	Requests + Retries = Total.Gets + NoLivePeers
+//
+// and of the peers' and of the Total
+//
+//	Gets = OK + Failed + Next + Abandoned + what is held (Conns)
 type Snapshot struct {
 	// Time is the clock's, since the Unix epoch.
 	Time time.Duration `json:"time"`
@@ -10,6 +16,14 @@ type Snapshot struct {
 	Method string `json:"method"`
 	// Version counts the sets, from 1.
 	Version int `json:"version"`
+	// Requests counts the requests that have asked for a peer; Retries how often they
+	// asked again; NoLivePeers how often there was none.
+	Requests    uint64 `json:"requests"`
+	Retries     uint64 `json:"retries"`
+	NoLivePeers uint64 `json:"no_live_peers"`
+	// Total is what all peers have counted, also those that were removed and are
+	// forgotten. It never becomes less, as the sum over Peers does.
+	Total Counts `json:"total"`
 	// EventsDropped counts the events that were lost because OnEvent was slower than
 	// they came, HookPanics how often a hook has panicked. HookPanic is the value of
 	// the first such panic, and the stack.
@@ -37,13 +51,26 @@ type PeerSnapshot struct {
 	// since the Unix epoch.
 	Out      bool          `json:"out,omitempty"`
 	OutUntil time.Duration `json:"out_until,omitempty"`
-	// Gets counts how often the peer was taken since it was added; OK, Failed, Next and
-	// Abandoned how it was freed.
+	// Counts are the peer's since it was added. A changed set leaves them to those that
+	// stay; a peer that is added again begins anew.
+	Counts
+}
+
+// Counts is how often peers were taken, and how they were freed.
+type Counts struct {
 	Gets      uint64 `json:"gets"`
 	OK        uint64 `json:"ok"`
 	Failed    uint64 `json:"failed"`
 	Next      uint64 `json:"next"`
 	Abandoned uint64 `json:"abandoned"`
+}
+
+func (c *Counts) add(d Counts) {
+	c.Gets += d.Gets
+	c.OK += d.OK
+	c.Failed += d.Failed
+	c.Next += d.Next
+	c.Abandoned += d.Abandoned
 }
 
 // Snapshot returns the whole state, consistent in itself: it holds the lock
@@ -52,7 +79,8 @@ func (u *Upstream) Snapshot() Snapshot {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := u.now()
-	s := Snapshot{Time: now.Time, Method: u.name, Version: u.set.Load().version}
+	s := Snapshot{Time: now.Time, Method: u.name, Version: u.set.Load().version,
+		Retries: u.retries, NoLivePeers: u.noLivePeers, Total: u.forgotten}
 	if j := u.journal; j != nil {
 		s.EventsDropped = j.lost
 		s.HookPanics, s.HookPanic = j.panics.Panics()
@@ -60,26 +88,36 @@ func (u *Upstream) Snapshot() Snapshot {
 	for gi := range u.groups {
 		g := &u.groups[gi]
 		for i := range g.peers {
-			if gi == leaving && g.Conns(i) == 0 {
+			p := g.snapshot(i)
+			s.Total.add(p.Counts)
+			if gi == leaving && p.Conns == 0 {
 				continue // forgotten
 			}
-			s.Peers = append(s.Peers, g.snapshot(i))
+			s.Peers = append(s.Peers, p)
 		}
 	}
+	// Not counted, but known: every get is a request's first or a retry.
+	s.Requests = s.Total.Gets + s.NoLivePeers - s.Retries
 	return s
 }
 
 func (g *Group) snapshot(i int) PeerSnapshot {
-	p, c := &g.peers[i], &g.cold[i]
-	w := p.load.Load()
 	// The word is read once: a free without the lock may come in between.
-	s := PeerSnapshot{Peer: g.peer(i), State: g.stateOf(i, w), Attached: c.attached, Removed: g.index == leaving, Out: w&out != 0, Gets: p.gets,
-		Failed: c.counts[Failed], Next: c.counts[Next], Abandoned: c.counts[Abandoned]}
-	// An OK free takes no lock and counts nothing: what is neither held nor
-	// freed otherwise was freed so.
-	s.OK = s.Gets - s.Failed - s.Next - s.Abandoned - uint64(p.conns(w))
+	w := g.peers[i].load.Load()
+	s := PeerSnapshot{Peer: g.peer(i), State: g.stateOf(i, w), Attached: g.cold[i].attached, Removed: g.index == leaving, Out: w&out != 0,
+		Counts: g.counts(i, w)}
 	if s.Out {
 		s.OutUntil = g.probe(i)
 	}
 	return s
+}
+
+// counts are those of peer i when its word is w.
+func (g *Group) counts(i int, w uint64) Counts {
+	p, n := &g.peers[i], &g.cold[i].counts
+	c := Counts{Gets: p.gets, Failed: n[Failed], Next: n[Next], Abandoned: n[Abandoned]}
+	// An OK free takes no lock and counts nothing: what is neither held nor
+	// freed otherwise was freed so.
+	c.OK = c.Gets - c.Failed - c.Next - c.Abandoned - uint64(p.conns(w))
+	return c
 }

@@ -275,7 +275,8 @@ func (g *Group) inherit(i int, from *Group, j int, after, before int64) {
 }
 
 // leave moves the old peers that no list has any more, but requests still hold,
-// to the list of those that are leaving; it returns the others.
+// to the list of those that are leaving; it returns the others. What those counted
+// goes into the totals.
 func (u *Upstream) leave(old *[3]Group, rest addresses) []Idle {
 	var gone []Idle
 	list := Group{up: u, index: leaving, unit: u.policy.unit()}
@@ -283,6 +284,7 @@ func (u *Upstream) leave(old *[3]Group, rest addresses) []Idle {
 		p := &g.peers[i]
 		w := p.load.moved()
 		if p.conns(w) == 0 {
+			u.forgotten.add(g.counts(i, w))
 			gone = append(gone, g.idle(i, true))
 			return
 		}
@@ -292,8 +294,10 @@ func (u *Upstream) leave(old *[3]Group, rest addresses) []Idle {
 		list.cold = append(list.cold, g.cold[i])
 	}
 	for i := range old[leaving].peers {
-		if old[leaving].Conns(i) > 0 {
-			move(&old[leaving], i)
+		if g := &old[leaving]; g.Conns(i) > 0 {
+			move(g, i)
+		} else {
+			u.forgotten.add(g.counts(i, g.peers[i].load.Load()))
 		}
 	}
 	// In list order: the events and the Snapshot tell of them.

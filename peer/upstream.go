@@ -75,6 +75,10 @@ type Upstream struct {
 	compared bool     // the selector is a Comparer
 	groups   [3]Group // Primary, Backup and leaving
 	places   []place  // by slot
+	// What Snapshot tells: how often requests asked again, and found nobody, and
+	// what peers had counted that are forgotten.
+	retries, noLivePeers uint64
+	forgotten            Counts
 
 	updating sync.Mutex // one Update at a time
 }
@@ -196,7 +200,11 @@ func (u *Upstream) get(r *Request, d *Decision) error {
 	if d != nil {
 		d.after(u, r, g, i, now)
 	}
+	if r.gets > 1 {
+		u.retries++
+	}
 	if i < 0 {
+		u.noLivePeers++
 		u.noteBusy(r, now)
 	} else {
 		g.take(i, r, now)

@@ -50,6 +50,7 @@ func (o *Options) report(k kept) upstreamReport {
 		for i := range k.snapshot.Peers {
 			o.redact(&k.snapshot.Peers[i].Peer)
 		}
+		k.snapshot.HookPanic = o.told(Error, k.snapshot.HookPanic)
 		r.Snapshot = &k.snapshot
 	}
 	for i := len(k.picks) - 1; i >= 0 && len(r.Decisions) < o.Decisions; i-- {

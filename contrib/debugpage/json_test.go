@@ -99,7 +99,7 @@ func TestRedactKnowsAllTexts(t *testing.T) {
 	}
 	panel.Decision(&d)
 	panel.Event(e)
-	panel.Watch(always{peer.Snapshot{Peers: []peer.PeerSnapshot{s}}})
+	panel.Watch(always{peer.Snapshot{HookPanic: "secret", Peers: []peer.PeerSnapshot{s}}})
 	for _, query := range []string{"", "?format=json"} {
 		body := ask(t, page, query).Body.String()
 		if at := strings.Index(body, "secret"); at >= 0 {

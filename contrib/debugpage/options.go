@@ -38,7 +38,7 @@ const (
 	Client Kind = "client" // a client's address
 	Hint   Kind = "hint"   // the sid that a request brought
 	Addr   Kind = "addr"   // a peer's address, name or service
-	Error  Kind = "error"  // why a name could not be looked up, which may tell the name
+	Error  Kind = "error"  // why a look-up failed, or how a hook panicked: it may tell any of these
 	SID    Kind = "sid"    // a peer's session id or route; without a route the MD5 of its address
 )
 

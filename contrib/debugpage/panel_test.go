@@ -113,6 +113,9 @@ func TestSameEventsAreCounted(t *testing.T) {
 	equal(t, "events", len(got), 4)
 	reason := parse(t, page, "").all("ol", "class", "events")[0].all("pre", "", "")
 	equal(t, "reasons", len(reason), 1)
+	if facts := parse(t, page, "").all("p", "class", "facts")[0].text(); !strings.Contains(facts, "1,001 without live peers") {
+		t.Error(facts)
+	}
 	if !strings.Contains(reason[0].text(), "b weight=1: failed 1 of 1") {
 		t.Error(reason[0].text())
 	}

@@ -36,23 +36,24 @@ type link struct {
 }
 
 type panelView struct {
-	ID        string // by number: names are not to be trusted as one
-	Name      string
-	Watched   bool
-	Method    string
-	Version   int
-	Now       time.Duration
-	Counts    []count // of the states
-	Gets      uint64
-	Rows      []row
-	Hidden    int // rows for which there was no room
-	Peers     int
-	Recent    int // picks in the chart
-	Seen      uint64
-	Chart     chart
-	Decisions []decisionView
-	Events    []eventView
-	Dropped   uint64
+	ID                   string // by number: names are not to be trusted as one
+	Name                 string
+	Watched              bool
+	Method               string
+	Version              int
+	Now                  time.Duration
+	Counts               []count // of the states
+	Gets                 uint64
+	Retries, NoLivePeers uint64
+	Rows                 []row
+	Hidden               int // rows for which there was no room
+	Peers                int
+	Recent               int // picks in the chart
+	Seen                 uint64
+	Chart                chart
+	Decisions            []decisionView
+	Events               []eventView
+	Dropped              uint64
 }
 
 // count is how many peers are in a state.
@@ -77,7 +78,8 @@ func (p *Page) writeHTML(w io.Writer, ask question) error {
 // panel makes one panel of what was kept.
 func (o *Options) panel(k kept, ask question) panelView {
 	v := panelView{Name: visible(clip(k.name)), Watched: k.watched, Seen: k.seen, Dropped: k.dropped, Recent: len(k.picks),
-		Method: k.snapshot.Method, Version: k.snapshot.Version, Now: k.snapshot.Time}
+		Method: k.snapshot.Method, Version: k.snapshot.Version, Now: k.snapshot.Time,
+		Retries: k.snapshot.Retries, NoLivePeers: k.snapshot.NoLivePeers}
 	if !k.watched && len(k.picks) > 0 {
 		last := &k.picks[len(k.picks)-1]
 		v.Method, v.Now = last.Method, last.Time

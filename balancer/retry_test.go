@@ -13,7 +13,6 @@ import (
 	"github.com/trunklb/trunk/balancer"
 	"github.com/trunklb/trunk/hash"
 	"github.com/trunklb/trunk/leasttime"
-	"github.com/trunklb/trunk/peer"
 )
 
 const (
@@ -395,22 +394,6 @@ func TestPanicFreesPeer(t *testing.T) {
 	r, _ = f.request(context.Background(), "GET", "")
 	require.PanicsWithValue(t, "base", func() { f.rt.RoundTrip(r) })
 	f.before = nil
-}
-
-// A hook that panics where the answer's header is told leaves no body open, for nobody
-// gets it.
-func TestPanicAtTheHeaderClosesTheBody(t *testing.T) {
-	f := newFixture(t, balancer.Config{Method: leasttime.New(leasttime.Header), OnEvent: func(e balancer.Event) { panic(e.Kind) }}, "a: 200; b: 200")
-	f.before = func(*http.Request) {
-		// A failure is two events. The hook panics at the first, so that the second
-		// one waits for who comes next, the header.
-		try := f.up.Start(context.Background(), balancer.Input{})
-		require.True(t, try.Next())
-		require.Panics(t, func() { _ = try.Done(errReset) })
-	}
-	r, _ := f.request(context.Background(), "GET", "")
-	require.PanicsWithValue(t, peer.PeerEjected, func() { f.rt.RoundTrip(r) })
-	require.Zero(t, f.open.Load())
 }
 
 // A body that was never closed is seen.

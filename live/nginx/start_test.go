@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"text/template"
 	"time"
@@ -111,7 +112,7 @@ func start(t *testing.T, dir, text string) dialer {
 	done := make(chan struct{})
 	go func() { cmd.Wait(); close(done) }()
 	t.Cleanup(func() {
-		cmd.Process.Kill()
+		cmd.Process.Signal(syscall.SIGTERM) // its workers end with it, if it has any
 		<-done
 		if t.Failed() {
 			text, _ := os.ReadFile(log)

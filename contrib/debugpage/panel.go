@@ -9,7 +9,8 @@ import (
 	"github.com/trunklb/trunk/peer"
 )
 
-// Source is an upstream whose state can be read: *peer.Upstream is one.
+// Source is an upstream whose state can be read: *balancer.Upstream and
+// *peer.Upstream are.
 type Source interface {
 	Snapshot() peer.Snapshot
 }

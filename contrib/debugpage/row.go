@@ -6,21 +6,21 @@ import (
 	"github.com/trunklb/trunk/peer"
 )
 
-// State is what a peer is to the next request, in a word.
-type State struct {
+// state is what a peer is to the next request, in a word.
+type state struct {
 	Word string
 	Tone string // how it is coloured
 }
 
 var (
-	live       = State{"live", "good"}
-	recovering = State{"recovering", "warn"} // its effective weight is below its weight
-	due        = State{"probe due", "warn"}  // it has failed out, and is asked again at the next chance
-	full       = State{"full", "warn"}
-	out        = State{"out", "bad"}
-	draining   = State{"draining", "calm"}
-	down       = State{"down", "calm"}
-	removed    = State{"removed", "calm"}
+	live       = state{"live", "good"}
+	recovering = state{"recovering", "warn"} // its effective weight is below its weight
+	due        = state{"probe due", "warn"}  // it has failed out, and is asked again at the next chance
+	full       = state{"full", "warn"}
+	out        = state{"out", "bad"}
+	draining   = state{"draining", "calm"}
+	down       = state{"down", "calm"}
+	removed    = state{"removed", "calm"}
 )
 
 // leaving is the group of the peers that were removed.
@@ -31,7 +31,7 @@ type row struct {
 	peer.PeerSnapshot
 	Addr   string // as shown
 	Name   string // as shown, if it differs
-	State  State
+	State  state
 	Note   string
 	Wanted float64 // share of its group's weights that can be had
 	Got    float64 // share of its group's gets

@@ -58,7 +58,7 @@ type panelView struct {
 
 // count is how many peers are in a state.
 type count struct {
-	State
+	state
 	Peers int
 }
 
@@ -105,7 +105,7 @@ func (o *Options) panel(k kept, ask question) panelView {
 // counts says how many rows are in each state, the best states first.
 func counts(rows []row) []count {
 	var all []count
-	for _, s := range []State{live, recovering, due, full, out, draining, down, removed} {
+	for _, s := range []state{live, recovering, due, full, out, draining, down, removed} {
 		n := 0
 		for i := range rows {
 			if rows[i].State.Word == s.Word {

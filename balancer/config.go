@@ -50,8 +50,13 @@ type Config struct {
 	// called by many goroutines, and must not change the request.
 	Input func(*http.Request) Input
 	// Variables are variables of the user's own, by name without the dollar
-	// sign, beside those that balancer knows ($host, $arg_x, ...), which they
-	// may also replace. Goroutines call them at the same time.
+	// sign, beside those of nginx that balancer knows, which they may also replace:
+	// $arg_NAME, $args, $binary_remote_addr, $content_length, $content_type,
+	// $cookie_NAME, $document_uri, $host, $http_NAME, $https, $is_args,
+	// $proxy_add_x_forwarded_for, $query_string, $remote_addr, $remote_port,
+	// $remote_user, $request, $request_method, $request_uri, $scheme,
+	// $server_protocol, $uri and, of the answer, $upstream_cookie_NAME and
+	// $upstream_http_NAME. Goroutines call them at the same time.
 	Variables map[string]func(*http.Request) string
 	// Resolver looks up the host names in Servers: once, in New or when
 	// Update brings the name, and those with Resolve again and again. nil:
@@ -77,8 +82,8 @@ type Config struct {
 	// KeepRedirects leaves alone the Location of an answer that points to the
 	// peer's own address. Otherwise it is turned back to the logical name.
 	KeepRedirects bool
-	// Policy is where failures shall cost a peer, and let it come back,
-	// otherwise than in nginx. The zero value is nginx's way.
+	// Policy changes what a failure costs a peer, and how it comes back. The
+	// zero value is nginx's way.
 	Policy peer.Policy
 	// RandomStart begins at a random point of the cycle of picks, so that many
 	// fresh processes do not all begin with the first peer.
@@ -150,8 +155,8 @@ type Retry struct {
 	// peer's timeout; a shorter try is Abandoned. 0: 5 s, which is longer
 	// than the deadlines of quick calls, so that these do not take healthy
 	// peers out, and shorter than the 10 and 30 s usual as http.Client.Timeout,
-	// so that a peer that hangs is found out. NeverCounts: as nginx, where a
-	// client that leaves says nothing about the peer.
+	// so that a peer that hangs is found out. NeverCounts: such a try is always
+	// Abandoned; nginx knows no deadlines of clients.
 	DeadlineCounts time.Duration
 	// BufferBody is how many bytes of a request body without GetBody are
 	// remembered while they are sent, so that the request can be sent again.
@@ -197,9 +202,9 @@ type Nginx struct {
 
 // NginxParity returns the configuration with everything that trunk does
 // otherwise than nginx, above the choice of peers, set to nginx's way: the
-// fields of Nginx, no caller's deadline counted, Locations left alone (KeepRedirects), and request bodies read before
-// a peer is chosen, up to 1 MiB (nginx's client_max_body_size) unless
-// Retry.BufferBody says otherwise.
+// fields of Nginx, no caller's deadline counted, Locations left alone
+// (KeepRedirects), and request bodies read before a peer is chosen, up to 1 MiB
+// (nginx's client_max_body_size) unless Retry.BufferBody says otherwise.
 func NginxParity(c Config) Config {
 	c.Nginx = Nginx{CancelIsOK: true, StaleIsFailure: true, EveryStream: true, CloseUnread: true}
 	c.KeepRedirects = true
@@ -215,7 +220,7 @@ func NginxParity(c Config) Config {
 // left empty are filled in from the next source: Start's Input or WithInput,
 // then Config.Input, then the variables of the method.
 type Input struct {
-	// Key is what hash hashes.
+	// Key is what hash hashes. Other methods do not look at it.
 	Key string
 	// Client is the client's address for ip_hash. An IPv4 address mapped into
 	// IPv6 counts as IPv4.

@@ -12,12 +12,12 @@ import (
 // ErrInUse: Drained for a peer that is not being emptied. Test for it with errors.Is.
 var ErrInUse = errors.New("trunk: the peer is neither removed nor down nor draining")
 
-// Drained waits until nobody holds the peers of an address any more that were
-// removed, or are Down or Drain: then the process behind it can end without
-// harm. The address is that of a server line or, where the line has a name, that
-// or one of its addresses. One that no peer has, or has any more, is drained.
+// Drained waits until no request holds a peer of an address any more: then the
+// process behind it can end without harm. The peers must have been removed, or be
+// Down or Drain. The address is that of a server line or, where the line has a name,
+// that or one of its addresses. One that no peer has, or has any more, is drained.
 //
-// The error is the context's, or wraps ErrInUse where the peer takes requests
+// The error is the context's, or wraps ErrInUse where a peer takes requests
 // like any other. Requests that hold a peer for ever, as DialContext's connections
 // may, keep it for ever. Config.OnEvent tells the same (peer.PeerIdle). A peer
 // with Drain may get requests again that sticky binds to it.

@@ -29,7 +29,8 @@ var ErrNoServer = errors.New("trunk: no server has this address")
 // flight is freed to its own peer, and its next try picks among the
 // present ones that it has not tried. A removed peer gets no more requests; when
 // its last one ends it is forgotten, and its idle connections are closed, if
-// they are trunk's own (see RoundTripper). See docs/parity.md, section 11.
+// they are trunk's own (see RoundTripper). docs/membership.md has
+// the whole.
 func (u *Upstream) Update(ctx context.Context, servers []Server) error {
 	return u.change(ctx, func([]Server) ([]Server, error) { return slices.Clone(servers), nil })
 }

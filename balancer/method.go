@@ -7,8 +7,9 @@ import (
 	"github.com/trunklb/trunk/leasttime"
 )
 
-// A MethodError is a method, or a binding, in a use that nginx does not have it
-// for. An upstream may be used in several ways, so New does not know:
+// A MethodError is a method, or a binding, that nginx does not have for this use:
+// ip_hash for connections, say. An upstream may be used in several ways, so New
+// cannot know:
 // RoundTripper's transport returns it for every request of the upstream,
 // Join and DialContext return it themselves.
 type MethodError struct {

@@ -12,6 +12,7 @@ import (
 	"github.com/trunklb/trunk/random"
 )
 
+// Codes of [ParseConfig] for the method and sticky.
 const (
 	// CodeMethodRedefined is nginx's warning: of two methods the last counts.
 	CodeMethodRedefined Code = "method-redefined"

@@ -7,6 +7,7 @@ import (
 	"github.com/trunklb/trunk/internal/nginxconf"
 )
 
+// Codes of [ParseConfig] for the locations that pass to an upstream.
 const (
 	// CodeRetryDiffers: several locations pass to the upstream, and their
 	// proxy_next_upstream and timeouts differ.

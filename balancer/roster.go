@@ -101,8 +101,8 @@ func (u *Upstream) follow() {
 	u.ends.follow(u.peers.Set())
 }
 
-// idle is told of a peer that nobody holds any more, and that is wanted so. It
-// runs in the goroutine of the request, or of the change, that made it so.
+// idle is told of a peer that was removed, or is down or draining, when no request
+// holds it any more. It runs in the goroutine of the request, or of the change, that made it so.
 func (u *Upstream) idle(p peer.Idle) {
 	if p.Removed {
 		e := p.Attached.(*endpoint)

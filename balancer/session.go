@@ -14,7 +14,8 @@ import (
 
 // DialContext connects to a peer, for protocols other than HTTP. It fits where
 // clients take a function to dial: those of databases and caches, of gRPC, or
-// http.Transport itself. What follows is docs/parity.md, section 10.
+// http.Transport itself. What a connection tells of its peer is in docs/parity.md,
+// section 10.
 //
 // network is "tcp", "udp", or one with a 4 or 6 after it; "unix" is taken as
 // "tcp", and "unixgram" as "udp". A peer whose address is a unix socket is

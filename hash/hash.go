@@ -15,8 +15,10 @@ import (
 // Method is hash KEY [consistent] (docs/parity.md, section 7).
 type Method struct {
 	// Key is the text that is hashed, with nginx's variables in it, such as
-	// "$host$request_uri". Package balancer makes the string; who uses package
-	// peer alone puts it into Request.Key.
+	// "$host$request_uri" (balancer.Config.Variables lists them). A request may
+	// bring a key of its own, balancer.Input.Key, in its place; where all do, the
+	// text has no meaning, but must not be empty. Who uses package peer alone
+	// puts the key into Request.Key.
 	Key string
 	// Consistent hashes on the ketama ring: when a server comes or goes, only
 	// the keys that must move do.

@@ -1,6 +1,6 @@
 // Package peer chooses peers as nginx's upstream modules do, bit for bit: the
 // same peer, and the same state in every peer, after every operation. It is
-// pure: no I/O, no goroutines, no network, and no allocation in a get or free.
+// pure: no I/O, no goroutines, and no allocation in a get or free.
 // Most programs import package balancer, which stands on it.
 //
 // # A request
@@ -32,7 +32,8 @@
 // # Looking in
 //
 // State, Snapshot and Explain show the account behind the choice; OnEvent and
-// Record of Options tell it as it goes. Policy departs from nginx where one wants it to.
+// Record of Options tell it as it goes. Policy changes what a failure costs, and how
+// a peer comes back.
 //
 // # A method of one's own
 //
@@ -40,10 +41,4 @@
 // arithmetic is here, once, behind two doors: RoundRobin (or PickAll), for whole groups,
 // and Trunk, for the peers that a method adds to it. Eligible says who may be had.
 // A Selector may also implement Events, Binder and Explainer.
-//
-// # Inside
-//
-// A group is walked (Group.scan), or, above a dozen peers, has queues of equal
-// weight (queues), with the same picks. What decides at a glance whether a peer
-// can be had is one word (load).
 package peer

@@ -126,8 +126,8 @@ func (g *Group) anyFor(r *Request, now Now) bool {
 }
 
 // EligibleDraining is Eligible for a request that is bound to peer i: draining does
-// not keep it away (docs/parity.md, section 9), nor does it that the only peer
-// there is was tried.
+// not keep it away (docs/parity.md, section 9), nor, from the only peer there is,
+// does having tried it.
 func (g *Group) EligibleDraining(i int, r *Request, now Now) bool {
 	w := g.peers[i].load.Load()
 	return (w&down == 0 || g.cold[i].drain) && g.open(i, w, now) && (g.single || !r.tried.has(g.peers[i].slot))

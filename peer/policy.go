@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Policy is where an upstream shall depart from nginx in what a failure costs a
-// peer and how it comes back. The zero value is nginx's way; every field stands
+// Policy changes what a failure costs a peer, and how it comes back. The zero value is nginx's way; every field stands
 // for itself. docs/parity.md, "Remedies", shows each with and without.
 type Policy struct {
 	// Penalty is the share of its weight that a failure takes from a peer's

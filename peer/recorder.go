@@ -39,14 +39,15 @@ type Origin struct {
 	// Policy and Resolution are the upstream's.
 	Policy     Policy
 	Resolution time.Duration
-	// Set are the servers. They are as new, but for Changed.
+	// Set are the servers. The state of each peer is that of a new one, but for Changed.
 	Set     *Set
 	Changed []Change
 	// RandomStart is as in Options; Draws are the random numbers that it took.
 	RandomStart bool
 	Draws       []uint64
-	// Flush records what waits, after who is doing so, and returns the error
-	// that ended the recording, if one has. Not to be called by Record.
+	// Flush waits for a Record that is running, has the operations recorded that
+	// are still waiting, and returns the error that ended the recording, if one
+	// has. Record must not call it.
 	Flush func() error
 }
 
@@ -69,8 +70,8 @@ type Operation struct {
 	Kind OperationKind
 	// Time is what the clock said, or had said last where it was not asked.
 	Time time.Duration
-	// Request numbers the requests from 1, as they begin. Over is the one of
-	// which this one has taken the Request value over; 0: none.
+	// Request numbers the requests from 1, as they begin. Over is the earlier
+	// one whose Request value this one uses again; 0: none.
 	Request, Over uint64
 	// Given is what the request brings; Was what it brought at its last operation.
 	Given, Was Given

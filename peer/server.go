@@ -33,7 +33,8 @@ const MaxRoute = 32
 // Zero values are nginx's defaults. Note that Weight 0 means weight 1, and
 // never "no traffic": that is Down or Drain.
 type Server struct {
-	// Addr is where the peer is reached: "host:port" or "unix:/path".
+	// Addr is where the peer is reached: "host:port" or "unix:/path". Package
+	// balancer adds port 80 where there is none.
 	// Two servers may have the same address, as in nginx: they are two peers.
 	Addr string `json:"addr"`
 	// Name is nginx's server name, the text of the server directive. The

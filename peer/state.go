@@ -5,8 +5,8 @@ type State struct {
 	// CurrentWeight and EffectiveWeight are the trunk's account.
 	CurrentWeight   int64 `json:"cw"`
 	EffectiveWeight int64 `json:"ew"`
-	// Conns is the number of requests that hold the peer, Fails of the
-	// failures that count at present.
+	// Conns is the number of requests that hold the peer, Fails how
+	// many failures count at present.
 	Conns int64 `json:"conns"`
 	Fails int64 `json:"fails"`
 	// Accessed is when the last failure was, Checked when the peer was last

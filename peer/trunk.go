@@ -17,8 +17,8 @@ type Trunk struct {
 }
 
 // Trunk begins a choice among peers of g that the method adds: the door for
-// subsets. A group that is asked for one has no use for queues, and leaves them
-// for good.
+// subsets. Who uses it looks at the peers itself, so the group keeps no queues of
+// them from then on.
 func (g *Group) Trunk() Trunk {
 	if g.queues != nil {
 		g.queues.export(g)

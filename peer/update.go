@@ -88,8 +88,8 @@ func (u *Upstream) attachments(before, set *Set) (list []any) {
 	return list
 }
 
-// Idle is a peer that nobody holds any more and that is wanted so: removed, or
-// down or draining.
+// Idle is a peer that was removed, or is down or draining, and that no request
+// holds any more.
 type Idle struct {
 	Peer
 	// Attached is what Options.Attach has made for it.

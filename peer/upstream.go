@@ -19,8 +19,8 @@ type Options struct {
 	// Source is the source of random numbers; it too runs inside the lock and
 	// needs none of its own. Same seed, same picks. nil: seeded per process.
 	Source rand.Source
-	// Policy is where the account of failures shall depart from nginx's. The zero value
-	// is nginx's.
+	// Policy changes what a failure costs a peer, and how it comes back. The zero
+	// value is nginx's way.
 	Policy Policy
 	// RandomStart begins at a random point of the cycle of picks, and goes on
 	// exactly from there, so that many fresh processes do not all begin with
@@ -39,9 +39,9 @@ type Options struct {
 	// (Snapshot.HookPanics), and the next event is told as ever. nil: nobody
 	// is told, and it costs nothing.
 	OnEvent func(Event)
-	// OnIdle is called when nobody holds a peer any more that is wanted so. It
-	// runs outside the lock, in the goroutine whose Free or Update made it so.
-	// nil: nobody is told.
+	// OnIdle is called when no request holds a peer any more that was removed, or
+	// is down or draining. It runs outside the lock, in the goroutine whose Free or
+	// Update made it so. nil: nobody is told.
 	OnIdle func(Idle)
 	// Record is told everything that is asked of the upstream, so that it can be
 	// done again. It costs much: see Recorder. nil: nobody is told, and it

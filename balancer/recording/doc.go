@@ -3,12 +3,13 @@
 // from production is a test case, and [Replay] tells of each get why it came out
 // as it did.
 //
-//	rec := recording.NewWriter(file, nil)
-//	up, err := peer.New(servers, method, &peer.Options{Record: rec})
+//	up, err := balancer.New(ctx, balancer.Config{Name: "backend", Servers: servers, Record: file})
 //	...
-//	err = rec.Close()
+//	err = up.Close() // why the recording has ended early, if it has
 //
-// A recording holds what clients sent: keys, addresses and session ids.
+//	result, err := recording.Replay(file, nil)
+//
+// Who uses package peer alone gives a [Writer] to peer.Options.Record. A recording holds what clients sent: keys, addresses and session ids.
 //
 // # The format
 //

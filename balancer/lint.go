@@ -33,8 +33,8 @@ const (
 	// CodeRandomTwoWeights: random two does not keep uneven weights while the
 	// servers are idle (quirk Q4).
 	CodeRandomTwoWeights Code = "random-two-weights"
-	// CodeConstantKey: the key has no variable, so every request has the same
-	// one and goes to the same server.
+	// CodeConstantKey: the key has no variable, so all requests that bring none of
+	// their own (Input.Key) have the same one and go to the same server.
 	CodeConstantKey Code = "constant-key"
 	// CodeSharedRoute: two servers have one route; a client that brings it gets
 	// the first.
@@ -128,8 +128,8 @@ func (l *linter) maxFails() {
 	if names == nil {
 		return
 	}
-	l.warn(CodeMaxFailsAboveWeight, names[0], fmt.Sprintf("max_fails is above the weight of %s: failures below max_fails take no weight away, so it keeps its full share until it is taken out",
-		list(names)), "greater weights in the same ratio, at least max_fails, let nginx weaken it with each failure; the remedy Policy.Penalty does it with any")
+	l.warn(CodeMaxFailsAboveWeight, names[0], fmt.Sprintf("max_fails is above the weight of %s: single failures do not lower the share; only the last of max_fails takes the server out",
+		list(names)), "multiply all weights until each is at least its max_fails, or set Policy.Penalty")
 }
 
 // tries compares the tries of a request with the servers before the backups.
@@ -211,7 +211,7 @@ func (l *linter) randomTwo() {
 	}
 	for _, s := range l.live[peer.Primary] {
 		if first := l.live[peer.Primary][0]; max(s.Weight, 1) != max(first.Weight, 1) {
-			l.warn(CodeRandomTwoWeights, nameOf(s), "random two turns uneven weights round while the servers are idle: of 9:1 becomes about 2:8",
+			l.warn(CodeRandomTwoWeights, nameOf(s), "random two inverts uneven weights while the servers are idle: 9:1 becomes about 2:8",
 				"write even weights, use least_conn, or set KeepWeights of the method")
 			return
 		}
@@ -227,7 +227,7 @@ func (l *linter) constantKey() {
 	if m.Key == "consistent" {
 		hint = "the key is missing: write hash KEY consistent"
 	}
-	l.warn(CodeConstantKey, m.Key, fmt.Sprintf("the key %q has no variable: every request has the same key and gets the same server", m.Key), hint)
+	l.warn(CodeConstantKey, m.Key, fmt.Sprintf("the key %q has no variable: requests that bring no key of their own (Input.Key) all get the same server", m.Key), hint)
 }
 
 func (l *linter) routes() {

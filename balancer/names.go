@@ -99,7 +99,7 @@ func (n *names) expand(lines []Server, fresh answers) (*expansion, error) {
 func (x *expansion) serverLine(i int, s Server, n *names, fresh answers) ([]Server, error) {
 	a, refusal := nginxconf.ParseAddr(s.Addr, 80)
 	if refusal != "" {
-		return nil, &ConfigError{Server: i, Field: "Addr", Value: s.Addr, Reason: refusal}
+		return nil, refusedAddr(i, s.Addr, refusal)
 	}
 	if s.Service != "" {
 		if err := checkService(i, &s, a, n.resolver); err != nil {

@@ -3,6 +3,7 @@ package balancer
 import (
 	"fmt"
 	"net/netip"
+	"strings"
 
 	"github.com/trunklb/trunk/internal/nginxconf"
 )
@@ -21,7 +22,7 @@ func Expand(servers []Server, lookup func(host string) ([]netip.Addr, error)) ([
 	for i, s := range servers {
 		a, refusal := nginxconf.ParseAddr(s.Addr, 80)
 		if refusal != "" {
-			return nil, &ConfigError{Server: i, Field: "Addr", Value: s.Addr, Reason: refusal}
+			return nil, refusedAddr(i, s.Addr, refusal)
 		}
 		if s.Name == "" {
 			s.Name = s.Addr
@@ -44,4 +45,12 @@ func Expand(servers []Server, lookup func(host string) ([]netip.Addr, error)) ([
 		}
 	}
 	return out, nil
+}
+
+// refusedAddr is the error for an address that cannot be read.
+func refusedAddr(server int, addr, refusal string) *ConfigError {
+	if strings.Contains(addr, "://") {
+		refusal += "; write host:port, without a scheme"
+	}
+	return &ConfigError{Server: server, Field: "Addr", Value: addr, Reason: refusal}
 }

@@ -95,6 +95,8 @@ func hintUnknown(d *nginxconf.Directive) string {
 		return "round robin is what a block without a method does: leave the line out"
 	case nginxconf.Command(lower(name), nginxconf.Anywhere) != nginxconf.Unknown && lower(name) != name:
 		return "directives are lower case: " + lower(name)
+	case valueHint(name) != "":
+		return fmt.Sprintf("%s is a parameter of server: %s", name, valueHint(name))
 	case strings.Contains(name, "="):
 		return "it looks like a parameter: is there a ; too early?"
 	case looksLikeAddr(name):

@@ -140,7 +140,7 @@ func (p *parser) checkVariables() *ParseError {
 			continue
 		}
 		return &ParseError{Word: "$" + name, Message: `unknown "` + name + `" variable`,
-			Hint: "it is none of nginx's, and no set, map or the like makes it in this text; give a function in ParseOptions.Variables"}
+			Hint: "it is none of nginx's, and no set, map or the like makes it in this text; give ParseConfig a function in ParseOptions.Variables"}
 	}
 	return nil
 }

@@ -401,6 +401,7 @@ func TestHints(t *testing.T) {
 		"upstream u { least-conn; server a; }":               "did you mean least_conn?",
 		"upstream u { round_robin; server a; }":              "leave the line out",
 		"upstream u { 10.0.0.1:80; }":                        "is the word server missing",
+		"upstream u { server a; max_conns 3; }":              "max_conns is a parameter of server: write max_conns=N",
 		"upstream u { server {{ host }}; }":                  "this is a template",
 		"upstream {{ name }} { server a; }":                  "this is a template",
 		"upstream u { server $host; }":                       "nginx knows no variables here",

@@ -96,4 +96,6 @@ func TestConfigErrors(t *testing.T) {
 		require.ErrorAs(t, err, &e, field)
 		require.Equal(t, field, e.Field)
 	}
+	_, err := balancer.New(context.Background(), balancer.Config{Servers: []balancer.Server{{Addr: "http://10.0.0.1:80"}}})
+	require.EqualError(t, err, "trunk: servers[0].Addr: invalid host; write host:port, without a scheme (got http://10.0.0.1:80)")
 }

@@ -115,7 +115,7 @@ func (t *transport) CloseIdleConnections() {
 }
 
 // errNoName: an upstream for Start needs no name, one for URLs does.
-var errNoName = &ConfigError{Server: -1, Field: "Name", Value: `""`, Reason: "is the host of the URLs that are balanced, and is needed"}
+var errNoName = &ConfigError{Server: -1, Field: "Name", Value: `""`, Reason: "must be the host of the URLs that are balanced"}
 
 func isHTTPS(r *http.Request) bool {
 	return r.URL.Scheme != "http" && strings.EqualFold(r.URL.Scheme, "https")

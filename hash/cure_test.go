@@ -303,9 +303,9 @@ func TestOptionsOfTheOtherKind(t *testing.T) {
 		want   string
 	}{
 		{hash.Method{WholeRange: true, Consistent: true},
-			"trunk: hash.Method.WholeRange: is not for Consistent, whose ring honours weights (is true)"},
-		{hash.Method{ByAddress: true}, "trunk: hash.Method.ByAddress: is for the ring of Consistent (is true)"},
-		{hash.Method{FullWalk: true}, "trunk: hash.Method.FullWalk: is for the ring of Consistent (is true)"},
+			"trunk: hash.Method.WholeRange: is not for Consistent, whose ring honours weights (got true)"},
+		{hash.Method{ByAddress: true}, "trunk: hash.Method.ByAddress: is for the ring of Consistent (got true)"},
+		{hash.Method{FullWalk: true}, "trunk: hash.Method.FullWalk: is for the ring of Consistent (got true)"},
 	}
 	for _, test := range tests {
 		test.method.Key = "$uri"

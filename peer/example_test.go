@@ -59,6 +59,6 @@ func ExampleConfigError() {
 		fmt.Println(refused.Server, refused.Field, refused.Value)
 	}
 	// Output:
-	// trunk: servers[1].Weight: must be at least 1; 0 means 1 (is -1)
+	// trunk: servers[1].Weight: must be at least 1; 0 means 1 (got -1)
 	// 1 Weight -1
 }

@@ -84,9 +84,9 @@ type ConfigError struct {
 
 func (e *ConfigError) Error() string {
 	if e.Server < 0 {
-		return fmt.Sprintf("trunk: %s: %s (is %v)", e.Field, e.Reason, e.Value)
+		return fmt.Sprintf("trunk: %s: %s (got %v)", e.Field, e.Reason, e.Value)
 	}
-	return fmt.Sprintf("trunk: servers[%d].%s: %s (is %v)", e.Server, e.Field, e.Reason, e.Value)
+	return fmt.Sprintf("trunk: servers[%d].%s: %s (got %v)", e.Server, e.Field, e.Reason, e.Value)
 }
 
 // normalized returns the server with nginx's defaults filled in, and nginx's

@@ -167,7 +167,7 @@ func TestKeepWeightsReachesAll(t *testing.T) {
 
 func TestKeepWeightsIsForTwo(t *testing.T) {
 	_, err := peer.New(machine.Servers(t, "a", "b"), random.Method{KeepWeights: true}, nil)
-	require.EqualError(t, err, "trunk: random.Method.KeepWeights: is for Two; plain random keeps the weights (is true)")
+	require.EqualError(t, err, "trunk: random.Method.KeepWeights: is for Two; plain random keeps the weights (got true)")
 }
 
 func TestKeepWeightsAllocatesNothing(t *testing.T) {

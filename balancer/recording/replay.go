@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -104,6 +105,8 @@ func (p *player) wrap(err error) error {
 	switch {
 	case errors.As(err, new(*Difference)):
 		return err
+	case p.header == nil && errors.As(err, new(*json.SyntaxError)):
+		return fmt.Errorf("trunk: recording: this is none: %w", err)
 	case p.header == nil:
 		return fmt.Errorf("trunk: recording: %w", err)
 	case p.op == nil:

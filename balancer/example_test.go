@@ -23,8 +23,8 @@ func Example() {
 
 	up, err := balancer.Parse(context.Background(), `upstream backend {
 	    least_conn;
-	    server `+backend.Listener.Addr().String()+` weight=5;
-	    server 127.0.0.2:9 max_fails=3 fail_timeout=30s;
+	    server `+backend.Listener.Addr().String()+` weight=5 max_fails=3 fail_timeout=30s;
+	    server 127.0.0.2:9;
 	    server 127.0.0.3:9 backup;
 	}`)
 	if err != nil {

@@ -2,7 +2,7 @@
 // clock. Server a has weight 10 and max_fails=2, b has weight 1. At night a fails
 // twice. In the morning all is well; and yet the first requests go to b, and b
 // keeps what it got too much. That is nginx's arithmetic, and trunk's default.
-// Beside it are the cures that peer.Policy offers.
+// Beside it are the remedies that peer.Policy offers.
 //
 //	go run ./examples/night [picture.svg]
 package main

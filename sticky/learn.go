@@ -26,9 +26,8 @@ type Learn struct {
 	ZoneSize int64
 	// Capacity is how many sessions are remembered at most; beyond it the
 	// least recently used one goes. A session takes about 45 bytes, when it is
-	// there. 0: one for every 256 bytes of ZoneSize, which is nginx's own
-	// measure (some 4000 sessions in a megabyte), or DefaultCapacity
-	// without a ZoneSize.
+	// there. 0: one for every 256 bytes of ZoneSize (some 4000 sessions in a
+	// megabyte, about what nginx holds), or DefaultCapacity without a ZoneSize.
 	Capacity int
 	// Timeout is how long an unused session is kept, in whole milliseconds.
 	// 0: 10 minutes.

@@ -157,11 +157,8 @@ func (u *Upstream) exchangePeers(x *expansion) error {
 	if u.closed.Load() {
 		return ErrClosed
 	}
-	if err := u.peers.Update(x.servers); err != nil {
-		return x.blame(err)
-	}
-	u.follow()
-	return nil
+	defer u.follow() // whatever came of it
+	return x.blame(u.peers.Update(x.servers))
 }
 
 // blame turns the index of a peer in a *ConfigError into that of its line.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -122,6 +123,54 @@ func (refuser) Build(s *peer.Set) (peer.Selector, error) {
 	return peer.PickAll{}, nil
 }
 func (refuser) KeyText() string { return "" }
+
+// A clock that panics in the midst of a change has changed nothing, and the next change is
+// made of its own peers.
+func TestUpdateWithAClockThatPanics(t *testing.T) {
+	broken := false
+	up := newUpstream(t, balancer.Config{Servers: servers("a"), Clock: func() time.Duration {
+		if broken {
+			panic("clock")
+		}
+		return 1_700_000_000 * time.Second
+	}})
+	broken = true
+	require.PanicsWithValue(t, "clock", func() { _ = up.Update(context.Background(), servers("b")) })
+	broken = false
+	require.Equal(t, "a", addrs(up))
+	require.NoError(t, up.Update(context.Background(), servers("c")))
+	asked := ""
+	rt := up.RoundTripper(roundTripper(func(r *http.Request) (*http.Response, error) {
+		asked = r.URL.Host
+		return &http.Response{StatusCode: 204, Request: r}, nil
+	}))
+	r, _ := http.NewRequest("GET", "http://backend/", nil)
+	_, err := rt.RoundTrip(r)
+	require.NoError(t, err)
+	require.Equal(t, "c", asked)
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// A hook that panics where a change is told finds it made.
+func TestUpdateWithHooksThatPanic(t *testing.T) {
+	for name, c := range map[string]balancer.Config{
+		"OnEvent": {OnEvent: func(balancer.Event) { panic("angry") }},
+		"Redact": {OnEvent: func(balancer.Event) {}, Explain: balancer.Explain{
+			Redact: func(_, _ string) string { panic("angry") }}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.Servers = servers("a b c")
+			up := newUpstream(t, c)
+			require.NoError(t, up.Update(context.Background(), servers("c")))
+			require.NotZero(t, up.Snapshot().HookPanics)
+			require.Equal(t, "c", addrs(up))
+			require.Equal(t, servers("c"), up.Servers())
+		})
+	}
+}
 
 // The same list again changes nothing, though it come before every request.
 func TestUpdateWithTheSameList(t *testing.T) {

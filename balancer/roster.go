@@ -37,6 +37,7 @@ func (r *roster) all() iter.Seq[*endpoint] {
 // address the first is the first.
 func (r *roster) follow(set *peer.Set) {
 	if set == r.set {
+		r.fresh = nil // of a set that did not come: the clock has panicked
 		return
 	}
 	known := map[string][]*endpoint{}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -264,7 +265,7 @@ func (m *machine) abandon(t *rapid.T) { m.take(t, true).try.Close() }
 // answer may be left open.
 func (m *machine) exchange(t *rapid.T) {
 	m.broken = map[string]bool{}
-	for addr := range m.born {
+	for _, addr := range slices.Sorted(maps.Keys(m.born)) {
 		m.broken[addr] = rapid.IntRange(0, 3).Draw(t, "broken") == 0
 	}
 	var well bool

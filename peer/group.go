@@ -246,7 +246,7 @@ func (g *Group) free(i int, o Outcome, now Now) {
 		if ejected {
 			g.note(PeerEjected, i, before, now)
 		}
-		if g.queues != nil && !g.settled(i) {
+		if g.queues != nil && p.weak(p.load.Load()) {
 			g.queues.setAside(g, i)
 		}
 	default:

@@ -70,12 +70,9 @@ func newQueues(g *Group) *queues {
 	return q
 }
 
-// settled says that the peer may stand in a queue.
-func (g *Group) settled(i int) bool {
-	p := &g.peers[i]
-	w := p.load.Load()
-	return p.ew == p.weight && w&(down|out) == 0 && !g.full(i, w)
-}
+// weak says of a peer whose word is w that its failures keep it from its queue. One that
+// has become full was set aside when it was taken, and down ones never stand in any.
+func (p *state) weak(w uint64) bool { return p.ew < p.weight || w&out != 0 }
 
 // pick is one round of the trunk over the whole group; the request's payer, if
 // it has one, pays in place of the winner.
@@ -114,7 +111,7 @@ func (q *queues) walk(g *Group, r *Request, now Now) Trunk {
 		w := p.load.Load()
 		switch {
 		case g.barred(int(i), w, now) || r.tried.has(p.slot):
-		case p.ew < p.weight || w&out != 0:
+		case p.weak(w):
 			t.Add(int(i))
 		default:
 			p.cw -= q.picks * p.weight

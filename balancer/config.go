@@ -101,10 +101,25 @@ type Config struct {
 	OnEvent func(Event)
 	// Record is written everything that is asked of the peers, to be played
 	// again (package recording). It costs a fraction of a microsecond per request and
-	// peer of the upstream, and holds keys, addresses and sids. An error or a panic of it
-	// ends the recording and nothing else; FlushRecord and Close tell of it. nil: nothing
-	// is recorded.
+	// peer of the upstream, and holds keys, addresses and sids, as Redact leaves
+	// them. An error or a panic of it ends the recording and nothing else; FlushRecord
+	// and Close tell of it. nil: nothing is recorded.
 	Record io.Writer
+	// Redact, if not nil, replaces the texts that Explain.OnDecision, OnEvent
+	// and Record get: "key", "client" (its address), "hint" (hints, and the sids
+	// and routes that they name), "addr" (addresses, names and services of peers, and
+	// what is looked up) and "error" (why a look-up has failed). A sid that is not a
+	// route is the MD5 of an address, so whoever hides one hides both. What the
+	// program asks for itself is not redacted: WithDecisions, errors, Log, and
+	// Snapshot, which has a Redacted of its own.
+	//
+	// It is called by goroutines at the same time, without a lock, and must give the
+	// same for the same. With Record it must also give different addresses, and
+	// different sids, something different, as a keyed hash does: New refuses
+	// what does not. See recording.WriterOptions for what can be replayed. A panic
+	// of it costs the Decision or event, or ends the recording: nothing is told
+	// that it was to hide.
+	Redact func(what, text string) string
 	// Clock returns the time since the Unix epoch; see peer.Options. Here
 	// goroutines call it at the same time, in the upstream's lock and outside.
 	// It times failures, tries and budgets; timeouts of the network run on

@@ -32,8 +32,8 @@ type Snapshot = peer.Snapshot
 type Explain struct {
 	// OnDecision is told each Decision, outside the upstream's lock, by the
 	// request's own goroutine, after the choice and before the peer is asked.
-	// The Decision is its own to keep. A panic of it, or of Redact, harms nobody; it
-	// is counted (Snapshot.HookPanics). nil: only WithDecisions counts.
+	// The Decision is its own to keep. A panic of it harms nobody; it is counted
+	// (Snapshot.HookPanics). See also Config.Redact. nil: only WithDecisions counts.
 	OnDecision func(*Decision)
 	// Share is the part of all choices that is explained, from 0 to 1.
 	Share float64
@@ -41,10 +41,6 @@ type Explain struct {
 	Retries bool
 	// NoLivePeers explains the choices that find no peer.
 	NoLivePeers bool
-	// Redact, if not nil, replaces what a Decision says of "key", "client",
-	// "hint" and "addr" (name and address), before OnDecision sees it, and of
-	// an Event before OnEvent does. A recording is not redacted.
-	Redact func(what, text string) string
 }
 
 func (e *Explain) check() error {
@@ -97,8 +93,8 @@ func (d *dispatch) pick() error {
 // tell calls OnDecision.
 func (u *Upstream) tell(d *Decision) {
 	defer u.hooks.Recover()
-	if u.explain.Redact != nil {
-		d = d.Redacted(u.explain.Redact)
+	if u.redact != nil {
+		d = d.Redacted(u.redact)
 	}
 	u.explain.OnDecision(d)
 }

@@ -91,11 +91,16 @@ func TestDecisionsOfOneRequest(t *testing.T) {
 
 func TestRedactedDecisions(t *testing.T) {
 	var text string
-	up := explained(t, Explain{Share: 1, OnDecision: func(d *Decision) { text = d.String() },
-		Redact: func(what, text string) string { return what + "-" + text[:1] }})
-	one(up, context.Background(), 0)
+	var event Event
+	up, err := New(context.Background(), Config{Name: "x", Resolver: Verbatim, Servers: []Server{{Addr: "a:1"}, {Addr: "b:1"}},
+		Explain: Explain{Share: 1, OnDecision: func(d *Decision) { text = d.String() }},
+		OnEvent: func(e Event) { event = e },
+		Redact:  func(what, text string) string { return what + "-" + text[:1] }})
+	require.NoError(t, err)
+	one(up, context.Background(), 1)
+	require.Equal(t, []string{"addr-a", "addr-a", "hint-"}, []string{event.Peer.Server.Addr, event.Peer.Server.Name, event.Peer.SID[:5]})
 	require.NotContains(t, text, "user-42")
-	require.Contains(t, text, `key "key-u": addr-a, greatest`)
+	require.Contains(t, text, `key "key-u": addr-b, `)
 }
 
 func TestExplainIsChecked(t *testing.T) {
@@ -155,7 +160,7 @@ func TestHooksThatPanicHarmNobody(t *testing.T) {
 	angry := func(*Decision) { panic("angry") }
 	for name, c := range map[string]Config{
 		"OnDecision": {Explain: Explain{Share: 1, OnDecision: angry}},
-		"Redact":     {Explain: Explain{Share: 1, OnDecision: func(*Decision) {}, Redact: func(_, _ string) string { panic("angry") }}},
+		"Redact":     {Explain: Explain{Share: 1, OnDecision: func(*Decision) {}}, Redact: func(_, _ string) string { panic("angry") }},
 		"OnEvent":    {OnEvent: func(Event) { panic("angry") }},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,7 +13,7 @@ func newRecorder(c *Config) *recording.Writer {
 	if c.Method != nil {
 		m = c.Method
 	}
-	return recording.NewWriter(c.Record, &recording.WriterOptions{Name: c.Name, Method: m})
+	return recording.NewWriter(c.Record, &recording.WriterOptions{Name: c.Name, Method: m, Redact: c.Redact})
 }
 
 // FlushRecord writes what of Config.Record is still in memory, and returns why the

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"hash/crc32"
 	"io"
+	"net/netip"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -41,6 +44,47 @@ func TestRecordReplays(t *testing.T) {
 	}})
 	require.NoError(t, err)
 	require.Equal(t, texts, again)
+}
+
+// A recording can be given away where its texts are hidden, and comes out the same
+// all the same; that needs other texts for other peers.
+func TestRecordRedacted(t *testing.T) {
+	config := Config{Name: "x", Resolver: Verbatim, Method: leastconn.New(), Sticky: sticky.Cookie{Name: "srv"},
+		Servers: []Server{{Addr: "a.secret:1", Route: "secret-a"}, {Addr: "b.secret:1"}}}
+	var file bytes.Buffer
+	config.Record, config.Redact = &file, func(what, text string) string { return fmt.Sprintf("%s-%x", what, crc32.ChecksumIEEE([]byte(text))) }
+	up, err := New(context.Background(), config)
+	require.NoError(t, err)
+	try := up.Start(context.Background(), Input{Key: "secret key", Client: netip.MustParseAddr("192.0.2.1"), Hint: "secret-a"})
+	require.True(t, try.Next())
+	try.Close()
+	require.NoError(t, up.Close())
+	require.NotContains(t, file.String(), "secret")
+	require.NotContains(t, file.String(), "192.0.2.1")
+	result, err := recording.Replay(&file, nil)
+	require.NoError(t, err)
+	require.Equal(t, 1, result.Gets)
+
+	// What it panics at is not written, and ends the recording.
+	file.Reset()
+	config.Redact = func(what, text string) string {
+		if what == "key" {
+			panic("angry")
+		}
+		return what + text[:1]
+	}
+	up, err = New(context.Background(), config)
+	require.NoError(t, err)
+	one(up, context.Background(), 0)
+	require.EqualValues(t, 1, up.Snapshot().Total.OK)
+	require.ErrorContains(t, up.Close(), "angry")
+	require.NotContains(t, file.String(), "user-42")
+
+	config.Redact = func(_, _ string) string { return "x" }
+	_, err = New(context.Background(), config)
+	var refused *ConfigError
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, "Redact", refused.Field)
 }
 
 type full struct{}

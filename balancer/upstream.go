@@ -34,8 +34,9 @@ type Upstream struct {
 	onlyUpstream  bool
 	keepRedirects bool
 	explain       Explain
-	explained     atomic.Uint64 // the part of a Decision that is due
-	hooks         guard.Guard   // of OnDecision; peer has that of OnEvent
+	explained     atomic.Uint64                  // the part of a Decision that is due
+	hooks         guard.Guard                    // of OnDecision; peer has that of OnEvent
+	redact        func(what, text string) string // nil: nothing is
 	warnings      []Warning
 	recorder      *recording.Writer // nil: nothing is recorded
 
@@ -85,7 +86,7 @@ func New(ctx context.Context, c Config) (*Upstream, error) {
 	u := &Upstream{
 		name: c.Name, clock: c.Clock, retry: retry, nginx: c.Nginx, keepalive: c.Keepalive,
 		budget: newBudget(retry.Budget), onlyUpstream: c.OnlyUpstream, keepRedirects: c.KeepRedirects,
-		explain: c.Explain, names: names, lookups: newLookups(&c), dial: c.Dial, method: c.Method,
+		explain: c.Explain, redact: c.Redact, names: names, lookups: newLookups(&c), dial: c.Dial, method: c.Method,
 	}
 	if u.clock == nil {
 		u.clock = wallClock()
@@ -113,7 +114,7 @@ func New(ctx context.Context, c Config) (*Upstream, error) {
 	u.peers, err = peer.New(given.servers, method, &peer.Options{
 		Clock: clock, Source: c.Source, Resolution: c.Resolution, Policy: c.Policy, RandomStart: c.RandomStart,
 		Record:  record,
-		OnEvent: redacting(c.OnEvent, c.Explain.Redact),
+		OnEvent: redacting(c.OnEvent, c.Redact),
 		Attach:  func(s Server) any { return u.attach(s) },
 		OnIdle:  u.idle,
 	})

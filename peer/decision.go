@@ -3,7 +3,6 @@ package peer
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 )
@@ -133,26 +132,6 @@ func (d *Decision) after(u *Upstream, r *Request, g *Group, winner int, now Now)
 	if d.Winner >= 0 && d.Rule == Undecided && r.payer == winner {
 		d.Rule = Bound
 	}
-}
-
-// Redacted returns a copy in which f has replaced what is said of "key", "client",
-// "hint" and "addr" (addresses and names).
-func (d *Decision) Redacted(f func(what, text string) string) *Decision {
-	c := *d
-	replace := func(what string, text *string) {
-		if *text != "" {
-			*text = f(what, *text)
-		}
-	}
-	replace("key", &c.Key)
-	replace("client", &c.Client)
-	replace("hint", &c.Hint)
-	c.Peers = slices.Clone(d.Peers)
-	for i := range c.Peers {
-		replace("addr", &c.Peers[i].Addr)
-		replace("addr", &c.Peers[i].Name)
-	}
-	return &c
 }
 
 // String is the decision in a few lines to paste into a ticket.

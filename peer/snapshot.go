@@ -22,7 +22,7 @@ type Snapshot struct {
 	Retries     uint64 `json:"retries"`
 	NoLivePeers uint64 `json:"no_live_peers"`
 	// Total is what all peers have counted, also those that were removed and are
-	// forgotten. It never becomes less, as the sum over Peers does.
+	// forgotten: unlike the sum over Peers it never falls.
 	Total Counts `json:"total"`
 	// EventsDropped counts the events that were lost because OnEvent was slower than
 	// they came, HookPanics how often a hook has panicked. HookPanic is the value of

@@ -20,6 +20,8 @@ type Difference struct {
 	What string
 	// Recorded and Replayed are its two values.
 	Recorded, Replayed string
+	// Redacted: so is the recording (WriterOptions.Redact), which may be the reason.
+	Redacted bool
 	// Decision is how the replay decided, if it is a get.
 	Decision *peer.Decision
 }
@@ -32,6 +34,9 @@ func (d *Difference) Error() string {
 	}
 	text := fmt.Sprintf("trunk: recording %q: operation %d (%s): %s: recorded %s, replayed %s",
 		d.Recording, d.Number, where, d.What, d.Recorded, d.Replayed)
+	if d.Redacted {
+		text += " (the recording is redacted, and what texts have decided cannot be replayed)"
+	}
 	if d.Decision != nil {
 		text += "\n" + d.Decision.String()
 	}
@@ -44,7 +49,7 @@ func (p *player) same(what string, recorded, replayed any) {
 		return
 	}
 	p.differing = &Difference{Recording: string(p.header.Name), Number: p.number, Op: p.op.Op, Request: p.op.ID,
-		What: what, Recorded: fmt.Sprint(recorded), Replayed: fmt.Sprint(replayed)}
+		What: what, Recorded: fmt.Sprint(recorded), Replayed: fmt.Sprint(replayed), Redacted: p.header.Redacted}
 	if p.op.Op == opGet {
 		p.differing.Decision = &p.decision
 	}

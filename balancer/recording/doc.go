@@ -9,7 +9,10 @@
 //
 //	result, err := recording.Replay(file, nil)
 //
-// Who uses package peer alone gives a [Writer] to peer.Options.Record. A recording holds what clients sent: keys, addresses and session ids.
+// Who uses package peer alone gives a [Writer] to peer.Options.Record. A recording
+// holds what clients sent: keys, addresses and session ids. It can be given away
+// where these are redacted ([WriterOptions]), and still be replayed, where they
+// decide nothing.
 //
 // # The format
 //
@@ -27,6 +30,7 @@
 //
 //	version       1; nginx's recordings have none
 //	name, note    for the reader
+//	redacted      true: texts were replaced as the recording was written
 //	directives    the method as in an upstream block; none: round robin
 //	remedies      fields of the method that nginx has no words for, by Go's names
 //	method        the Go type of a method that is not trunk's; see Options.Method
@@ -57,7 +61,8 @@
 //	          "response_time" ms after the get
 //	update    "servers" from now on
 //
-// Any operation of a request may have "key", "ip" (of the client; "unix:": none), "hint",
+// Any operation of a request may have "key", "ip" (of the client; "unix:": none; any
+// text, if redacted), "hint",
 // "stream" and "backup_try", as of then; what is not given is as it was at the operation
 // before, or nothing. "gave_back" is how many tries were given back since that; "tries"
 // how many are left afterwards; "draws" the random numbers that it took.

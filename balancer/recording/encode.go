@@ -33,14 +33,12 @@ func appendTime(b []byte, t time.Duration) []byte {
 	return append(b, '}')
 }
 
-// appendOperation writes what was asked, and then what came of it.
-func appendOperation(b []byte, op *peer.Operation) []byte {
+// appendOperation writes what was asked of a request, and then what came of it.
+func appendOperation(b []byte, op *peer.Operation, r *redaction) []byte {
 	b = append(append(b, `{"op":"`...), opName(op)...)
 	b = append(b, '"')
-	if op.Kind != peer.OpUpdate {
-		b = appendInt(b, "id", int64(op.Request))
-		b = appendGiven(b, op)
-	}
+	b = appendInt(b, "id", int64(op.Request))
+	b = appendGiven(b, op, r)
 	switch op.Kind {
 	case peer.OpBegin:
 		b = appendSome(b, "over", int64(op.Over))
@@ -62,9 +60,6 @@ func appendOperation(b []byte, op *peer.Operation) []byte {
 			b = appendInt(b, "response_time", op.Since)
 		}
 		b = appendInt(b, "tries", int64(op.Tries))
-	case peer.OpUpdate:
-		servers, _ := compact(newServers(op.Set)) // it holds nothing that cannot be written
-		b = append(append(b, `,"servers":`...), servers...)
 	}
 	if op.Kind != peer.OpGet {
 		b = appendDraws(b, op.Draws)
@@ -82,8 +77,6 @@ func opName(op *peer.Operation) string {
 		return opNotify
 	case peer.OpHeader:
 		return opHeader
-	case peer.OpUpdate:
-		return opUpdate
 	}
 	if op.Outcome == peer.Failed || op.Outcome == peer.Next {
 		return opNext
@@ -92,20 +85,20 @@ func opName(op *peer.Operation) string {
 }
 
 // appendGiven writes what the request brings that it did not bring before.
-func appendGiven(b []byte, op *peer.Operation) []byte {
+func appendGiven(b []byte, op *peer.Operation, r *redaction) []byte {
 	is, was := &op.Given, &op.Was
 	if is.Key != was.Key {
-		b = appendText(append(b, `,"key":`...), is.Key)
+		b = appendText(append(b, `,"key":`...), r.text("key", is.Key))
 	}
 	if is.Client != was.Client {
 		ip := noClient
 		if is.Client.IsValid() {
-			ip = is.Client.String()
+			ip = r.text("client", is.Client.String())
 		}
 		b = appendText(append(b, `,"ip":`...), ip)
 	}
 	if is.Hint != was.Hint {
-		b = appendText(append(b, `,"hint":`...), is.Hint)
+		b = appendText(append(b, `,"hint":`...), r.text("hint", is.Hint))
 	}
 	if is.Stream != was.Stream {
 		b = strconv.AppendBool(append(b, `,"stream":`...), is.Stream)

@@ -29,6 +29,7 @@ type header struct {
 	Policy     json.RawMessage `json:"policy,omitempty"`
 	Resolution time.Duration   `json:"resolution,omitempty"`
 	Note       text            `json:"note,omitempty"`
+	Redacted   bool            `json:"redacted,omitempty"`
 	Servers    []server        `json:"servers"`
 	StartDraws []uint64        `json:"start_draws,omitempty"`
 	Changed    changes         `json:"changed,omitempty"`

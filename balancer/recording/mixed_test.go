@@ -68,7 +68,7 @@ type stage struct {
 }
 
 // newStage makes the upstream of a seed, with a method.
-func newStage(t require.TestingT, seed uint64, m peer.Method, to *bytes.Buffer) (*stage, *recording.Writer) {
+func newStage(t require.TestingT, seed uint64, m peer.Method, to *bytes.Buffer, options ...func(*recording.WriterOptions)) (*stage, *recording.Writer) {
 	s := &stage{t: t, random: rand.New(rand.NewPCG(seed, 1)), now: 1_700_000_000*time.Second + 123_456_789}
 	for range 1 + s.random.IntN(14) {
 		s.add()
@@ -80,6 +80,9 @@ func newStage(t require.TestingT, seed uint64, m peer.Method, to *bytes.Buffer) 
 			o.Method = roundrobin.New()
 		}
 		used = sticky.Over(m)
+	}
+	for _, f := range options {
+		f(o)
 	}
 	w := recording.NewWriter(to, o)
 	var err error

@@ -100,8 +100,11 @@ func (p *player) given(r *peer.Request, op *operation) error {
 	if *op.IP == noClient {
 		return nil
 	}
-	var err error
-	r.Client, err = netip.ParseAddr(*op.IP)
+	client, err := netip.ParseAddr(*op.IP)
+	if err != nil && p.header.Redacted {
+		return nil // what hides an address need not be one
+	}
+	r.Client = client
 	return err
 }
 

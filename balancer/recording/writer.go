@@ -18,6 +18,20 @@ type WriterOptions struct {
 	// Method is the method to be written, where the upstream's own is another
 	// one around it, as sticky.Over's is. nil: the upstream's.
 	Method peer.Method
+	// Redact, if not nil, replaces what is written of "key", "client", "hint" (hints,
+	// sids and routes) and "addr" (addresses, names and services); a hint that comes
+	// out longer than peer.MaxRoute is written as its MD5. It must give the same for the
+	// same, and something different for different addresses and sids, or peers
+	// could not be told apart any more: a *peer.ConfigError by peer.New, or the end
+	// of the recording where a changed set brings it. Name, Note, and the
+	// method's key text are written as they are.
+	//
+	// A redacted recording replays as any other where the texts decide nothing.
+	// They do with hash (the key; with Consistent the names or addresses too) and
+	// ip_hash (the client): what they decided can be replayed only if Redact has
+	// left them as they were. [Difference] says of a recording that it was redacted.
+	// With sticky the hints of clients must not become somebody else's sid.
+	Redact func(what, text string) string
 }
 
 // ErrInUse is returned by peer.New for a Writer that another upstream has.
@@ -30,6 +44,7 @@ var errClosed = errors.New("trunk: recording: closed")
 // value of peer.Options.Record. Goroutines may share it.
 type Writer struct {
 	options WriterOptions
+	redact  redaction
 
 	mu     sync.Mutex
 	to     io.Writer
@@ -50,7 +65,7 @@ func NewWriter(w io.Writer, o *WriterOptions) *Writer {
 	if o == nil {
 		o = &WriterOptions{}
 	}
-	return &Writer{to: w, options: *o, first: true}
+	return &Writer{to: w, options: *o, redact: redaction{f: o.Redact, was: map[string]string{}}, first: true}
 }
 
 // Start implements peer.Recorder. ErrInUse, if it is not the first call.
@@ -67,6 +82,10 @@ func (w *Writer) Start(o peer.Origin) error {
 	}
 	h, err := newHeader(w.options.Name, w.options.Note, method, &o)
 	if err != nil {
+		return err
+	}
+	h.Redacted = w.redact.f != nil
+	if err := w.redact.servers(h.Servers); err != nil {
 		return err
 	}
 	line, err := compact(h)
@@ -87,17 +106,36 @@ func (w *Writer) Record(ops []peer.Operation) error {
 		return errClosed
 	}
 	line := w.line[:0]
-	for i := range ops {
+	var err error
+	for i := 0; i < len(ops) && err == nil; i++ {
 		op := &ops[i]
 		if op.Time != w.time {
 			w.time = op.Time
 			line = appendTime(w.next(line), op.Time)
 		}
-		line = appendOperation(w.next(line), op)
+		if op.Kind == peer.OpUpdate {
+			line, err = w.appendUpdate(line, op)
+		} else {
+			line = appendOperation(w.next(line), op, &w.redact)
+		}
 	}
 	w.line = line
 	w.write(line)
-	return w.err
+	return cmp.Or(w.err, err)
+}
+
+// appendUpdate writes a new set, if it can be redacted.
+func (w *Writer) appendUpdate(b []byte, op *peer.Operation) ([]byte, error) {
+	list := newServers(op.Set)
+	if err := w.redact.servers(list); err != nil {
+		return b, err
+	}
+	servers, err := compact(list)
+	if err != nil {
+		return b, err
+	}
+	b = append(append(w.next(b), `{"op":"update","servers":`...), servers...)
+	return append(appendChanges(appendDraws(b, op.Draws), op.Changed), '}'), nil
 }
 
 // next begins the line of another operation.

@@ -17,6 +17,21 @@
 // httputil.ReverseProxy, ErrorHandler answers with nginx's status, and a Log in
 // the request's context (WithLog) has $upstream_addr and $upstream_status.
 //
+// # From nginx's configuration
+//
+// Parse makes an Upstream of the text of one upstream block:
+//
+//	up, err := balancer.Parse(ctx, `upstream backend {
+//		least_conn;
+//		server 10.0.0.1:8080 weight=5;
+//		server 10.0.0.2:8080;
+//	}`)
+//
+// ParseConfig reads a whole configuration into Configs, the retry directives of the
+// locations included, and opens nothing. Both refuse what nginx refuses, with
+// nginx's words and the line (ParseError). What could not be taken over is in
+// PassedOver; Lint, and Upstream.Warnings, tell what works but hardly as meant.
+//
 // # Any other protocol
 //
 // Start is the same loop with the sending left to the caller; see Try.
@@ -37,9 +52,34 @@
 // Methods that hash a text with nginx's variables in it ("$host$request_uri") have
 // them looked up in the request; WithInput and Config.Input go before these.
 //
+// Config.Sticky binds a client to the peer that it has got, over any method: a cookie
+// (sticky.Cookie), a route (sticky.Route), or a session learned from the answers
+// (sticky.Learn). With Start the binding is the caller's: remember Peer.SID, and
+// give it as Input.Hint.
+//
+// Config.Policy, Config.Retry and the fields of the methods hold the remedies for nginx's
+// quirks; the zero value is nginx's way. NginxParity sets back what differs by default.
+//
 // # Errors
 //
 // A request without an answer ends in an *Error, which lists the attempts.
 // errors.Is(err, ErrNoLivePeers) tells that no peer could be had, StatusCode what
 // nginx would have answered.
+//
+// # Looking in
+//
+// Upstream.Snapshot is the whole state at one moment, with counters that add up,
+// for expvar or a page. Config.OnEvent tells what happens as it happens, ready for
+// log/slog: who failed, was ejected, probed, came back; that the set or a name has
+// changed; that nobody was live, and why.
+//
+// Why a request went where it went is a Decision: of one request by WithDecisions, of a
+// share of all by Config.Explain. Config.Record writes down what was asked of the
+// peers, and package recording plays it again, as a test case. Config.Redact
+// replaces keys and addresses in all that leaves so. docs/explain.md has a story.
+//
+// # In tests
+//
+// Package balancertest is a kit for unit tests of routing logic: an upstream on a
+// fake clock, whose picks are told by name.
 package balancer

@@ -24,7 +24,7 @@ type Lookup = peer.Lookup
 //
 //	expvar.Publish("backend", expvar.Func(func() any { return up.Snapshot() }))
 //
-// shows it.
+// shows it; with up.Snapshot().Redacted(f), without names and addresses.
 type Snapshot = peer.Snapshot
 
 // Explain says of which requests Decisions are wanted. The zero value: none, at no

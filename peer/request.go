@@ -162,12 +162,12 @@ func (u *Upstream) newcomers(set *Set, since int) (n int) {
 	return n
 }
 
-// release notes that r holds no peer any more. A single peer is not tried again;
-// after one that was removed the single one is.
+// release notes that r holds no peer any more. A single peer is not tried again; after
+// one that was removed the single one is, unless it was tried before that.
 func (r *Request) release(set *Set, removed bool) {
 	r.held = false
 	switch {
-	case set.single && !removed:
+	case set.single && (!removed || r.tried.has(r.up.groups[Primary].peers[0].slot)):
 		r.tries = 0
 	case r.tries > 0:
 		r.tries--

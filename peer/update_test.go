@@ -289,6 +289,20 @@ func TestRemovedPeersAreToldOfInListOrder(t *testing.T) {
 	require.Equal(t, "b c d", strings.Join(removed, " "))
 }
 
+// Of two peers that a request has tried one is removed: the other one, which is the
+// only one now, is not asked twice.
+func TestTheOnlyPeerLeftWasTried(t *testing.T) {
+	u := newUpdatable(t, nil, peer.Options{}, peer.Server{Addr: "a"}, peer.Server{Addr: "b"})
+	r := u.begin()
+	r.GiveBackTry()
+	require.Equal(t, "a", u.get(r))
+	require.NoError(t, u.Free(r, peer.Failed))
+	require.Equal(t, "b", u.get(r))
+	u.update(peer.Server{Addr: "a"})
+	require.NoError(t, u.Free(r, peer.Failed))
+	require.Zero(t, r.Tries())
+}
+
 func TestBackupGroupGoesWhileARequestIsInIt(t *testing.T) {
 	u := newUpdatable(t, nil, peer.Options{}, peer.Server{Addr: "a"}, peer.Server{Addr: "b", Backup: true})
 	r := u.begin()

@@ -33,11 +33,14 @@ func Parse(ctx context.Context, text string) (*Upstream, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range slices.Concat(parsed.Warnings, parsed.Blocks[0].Warnings) {
-		if !slices.Contains(up.warnings, w) {
-			up.warnings = append(up.warnings, w)
+	// Lint's are in both; those of the text have their lines.
+	told := parsed.Warnings
+	for _, w := range up.warnings {
+		if !slices.ContainsFunc(told, func(t Warning) bool { return t.Code == w.Code && t.Message == w.Message }) {
+			told = append(told, w)
 		}
 	}
+	up.warnings = told
 	return up, nil
 }
 

@@ -501,3 +501,15 @@ server {
 	// }
 	// without effect: [zone backend 64k]
 }
+
+// What Lint says of a block is told once, with its line where it has one.
+func TestParseWarnsOnce(t *testing.T) {
+	up, err := balancer.Parse(context.Background(), "upstream u {\n  least_conn;\n  random two;\n  server 10.0.0.1 weight=9;\n  server 10.0.0.2 max_fails=5;\n}")
+	require.NoError(t, err)
+	defer up.Close()
+	var told []string
+	for _, w := range up.Warnings() {
+		told = append(told, fmt.Sprint(w.Line, " ", w.Code))
+	}
+	require.Equal(t, []string{"3 method-redefined", "1 random-two-weights"}, told)
+}

@@ -33,31 +33,30 @@ func (selector) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 	if payer := r.Payer(); payer >= 0 {
 		return payer
 	}
-	best, tied := peer.None, false
+	candidates := g.Candidates(r, now)
+	tied := candidates[:0]  // the best and those that are its equals
 	var conns, weight int64 // the best's
-	for i := range g.Len() {
-		if !g.Eligible(i, r, now) {
-			continue
-		}
+	for _, i := range candidates {
 		// Multiplying crosswise keeps it exact.
 		c, w := g.Conns(i), g.Weight(i)
 		switch mine, least := c*weight, conns*w; {
-		case best < 0 || mine < least:
-			best, tied, conns, weight = i, false, c, w
+		case len(tied) == 0 || mine < least:
+			tied, conns, weight = append(tied[:0], i), c, w
 		case mine == least:
-			tied = true
+			tied = append(tied, i)
 		}
 	}
-	if !tied {
+	switch len(tied) {
+	case 0:
+		return peer.None
+	case 1:
 		r.Scratch.Rule = peer.LeastConns
-		return best
+		return tied[0]
 	}
 	r.Scratch.Rule = peer.TieByTrunk
 	t := g.Trunk()
-	for i := best; i < g.Len(); i++ {
-		if g.Eligible(i, r, now) && g.Conns(i)*weight == conns*g.Weight(i) {
-			t.Add(i)
-		}
+	for _, i := range tied {
+		t.Add(i)
 	}
 	return t.Settle()
 }

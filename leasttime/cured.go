@@ -18,35 +18,31 @@ func (s *cured) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 	if payer := r.Payer(); payer >= 0 {
 		return payer
 	}
-	mean := s.mean(g, r, now)
-	best, bestETA, tied := peer.None, int64(0), false
-	for i := range g.Len() {
-		if !g.Eligible(i, r, now) {
-			continue
-		}
+	candidates := g.Candidates(r, now)
+	etas, mean := s.etas[:len(candidates)], s.mean(g, candidates)
+	for k, i := range candidates {
 		if s.Inflight {
 			observe(g.Times(i), now)
 		}
-		eta := s.eta(g, i, mean, now)
-		if best < 0 || eta*g.Weight(best) < bestETA*g.Weight(i) {
-			best, bestETA, tied = i, eta, false
-		} else if eta*g.Weight(best) == bestETA*g.Weight(i) {
-			tied = true
-		}
+		etas[k] = s.eta(g, i, mean, now)
+	}
+	best, tied := least(g, candidates, etas)
+	if best < 0 {
+		return peer.None
 	}
 	if !tied {
 		r.Scratch.Rule = peer.LeastTime
-		return best
+		return candidates[best]
 	}
 	r.Scratch.Rule = peer.TieByTrunk
 	t := g.Trunk()
-	t.Add(best)
-	for i := best + 1; i < g.Len(); i++ {
-		rival := best
+	t.Add(candidates[best])
+	for k := best + 1; k < len(candidates); k++ {
+		i, rival := candidates[k], candidates[best]
 		if !s.TrueTies {
 			rival = t.Best()
 		}
-		if g.Eligible(i, r, now) && s.eta(g, i, mean, now)*g.Weight(rival) == bestETA*g.Weight(i) {
+		if etas[k]*g.Weight(rival) == etas[best]*g.Weight(i) {
 			t.Add(i)
 		}
 	}
@@ -54,15 +50,15 @@ func (s *cured) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 }
 
 // mean is what an unknown time counts for: the mean of the known averages of the
-// peers that r may have, each cut off as it is when compared; nothing without
-// FairStart, as in nginx.
-func (s *cured) mean(g *peer.Group, r *peer.Request, now peer.Now) uint64 {
+// peers that the request may have, each cut off as it is when compared; nothing
+// without FairStart, as in nginx.
+func (s *cured) mean(g *peer.Group, candidates []int) uint64 {
 	if !s.FairStart {
 		return 0
 	}
 	sum, known := int64(0), int64(0)
-	for i := range g.Len() {
-		if avg := *s.average(g.Times(i)); avg != 0 && g.Eligible(i, r, now) {
+	for _, i := range candidates {
+		if avg := *s.average(g.Times(i)); avg != 0 {
 			sum += min(avg, most)
 			known++
 		}
@@ -84,12 +80,12 @@ func (s *cured) eta(g *peer.Group, i int, mean uint64, now peer.Now) int64 {
 		}
 		rt >>= halvings
 	}
-	return s.through(g, i, rt)
+	return s.through(g, i, g.Times(i), rt)
 }
 
 // Explain implements peer.Explainer.
 func (s *cured) Explain(g *peer.Group, r *peer.Request, i int, now peer.Now) string {
-	return fmt.Sprintf("eta %d ms", s.eta(g, i, s.mean(g, r, now), now))
+	return fmt.Sprintf("eta %d ms", s.eta(g, i, s.mean(g, g.Candidates(r, now)), now))
 }
 
 // Freed is selector's, and keeps a time of 0 ms apart from none.

@@ -70,15 +70,16 @@ func New(mode Mode) Method { return Method{Mode: mode} }
 
 // Build implements peer.Method. The error is a *peer.ConfigError that names an
 // unknown mode.
-func (m Method) Build(*peer.Set) (peer.Selector, error) {
+func (m Method) Build(set *peer.Set) (peer.Selector, error) {
 	if int(m.Mode) >= len(modeNames) {
 		return nil, &peer.ConfigError{Server: -1, Field: "leasttime.Method.Mode", Value: uint8(m.Mode),
 			Reason: "must be Header, LastByte, Connect or FirstByte"}
 	}
+	s := selector{m, make([]int64, max(set.Len(peer.Primary), set.Len(peer.Backup)))}
 	if m.TrueTies || m.FullDecay || m.FairStart {
-		return &cured{selector{m}}, nil
+		return &cured{s}, nil
 	}
-	return &selector{m}, nil
+	return &s, nil
 }
 
 // KeyText implements peer.Method: least_time needs no string.
@@ -92,7 +93,12 @@ func (m Method) String() string {
 	return "least_time " + m.Mode.String()
 }
 
-type selector struct{ Method }
+type selector struct {
+	Method
+	// etas are the candidates'. Each Pick writes them anew; they are kept only to
+	// save the memory: Picks come one at a time.
+	etas []int64
+}
 
 // Pick takes the first peer with the smallest eta / weight. If others have the
 // same ratio the trunk chooses among them; else no weight moves.
@@ -103,37 +109,52 @@ func (s *selector) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 	if payer := r.Payer(); payer >= 0 {
 		return payer
 	}
-	best, bestETA, tied := peer.None, int64(0), false
-	for i := range g.Len() {
-		if !g.Eligible(i, r, now) {
-			continue
-		}
+	candidates := g.Candidates(r, now)
+	etas := s.etas[:len(candidates)]
+	for k, i := range candidates {
+		t := g.Times(i)
 		if s.Inflight {
-			observe(g.Times(i), now)
+			observe(t, now)
 		}
-		eta := s.eta(g, i, now)
-		if best < 0 || eta*g.Weight(best) < bestETA*g.Weight(i) {
-			best, bestETA, tied = i, eta, false
-		} else if eta*g.Weight(best) == bestETA*g.Weight(i) {
-			tied = true
-		}
+		etas[k] = s.through(g, i, t, s.aged(g, i, t, now))
+	}
+	best, tied := least(g, candidates, etas)
+	if best < 0 {
+		return peer.None
 	}
 	if !tied {
 		r.Scratch.Rule = peer.LeastTime
-		return best
+		return candidates[best]
 	}
 	r.Scratch.Rule = peer.TieByTrunk
 	// nginx holds a peer for tied by the weight of the winner so far and the
 	// eta of the first best (quirk Q1): with unequal weights this drops peers
 	// that are tied, or admits others.
 	t := g.Trunk()
-	t.Add(best)
-	for i := best + 1; i < g.Len(); i++ {
-		if g.Eligible(i, r, now) && s.eta(g, i, now)*g.Weight(t.Best()) == bestETA*g.Weight(i) {
+	t.Add(candidates[best])
+	for k := best + 1; k < len(candidates); k++ {
+		if i := candidates[k]; etas[k]*g.Weight(t.Best()) == etas[best]*g.Weight(i) {
 			t.Add(i)
 		}
 	}
 	return t.Settle()
+}
+
+// least returns the place among the candidates of the first with the smallest eta /
+// weight, None if there are none, and whether others have the same ratio.
+func least(g *peer.Group, candidates []int, etas []int64) (best int, tied bool) {
+	best = peer.None
+	var eta, weight int64 // the best's
+	for k, i := range candidates {
+		w := g.Weight(i)
+		switch mine, least := etas[k]*weight, eta*w; {
+		case best < 0 || mine < least:
+			best, tied, eta, weight = k, false, etas[k], w
+		case mine == least:
+			tied = true
+		}
+	}
+	return best, tied
 }
 
 // The bounds of a time that is compared, in milliseconds: times are rounded up
@@ -143,20 +164,19 @@ const (
 	most = 5000
 )
 
-// eta is when the peer would be through with one request more.
-func (s *selector) eta(g *peer.Group, i int, now peer.Now) int64 {
-	rt := uint64(*s.average(g.Times(i)))
-	// The older what is known of a peer, the less it counts. That the shift
-	// begins anew at 64 is what processors do (quirk Q3).
+// aged is the average time of peer i. The older it is, the less it counts. That
+// the shift begins anew at 64 is what processors do (quirk Q3).
+func (s *selector) aged(g *peer.Group, i int, t *peer.Times, now peer.Now) uint64 {
+	rt := uint64(*s.average(t))
 	if since, failTimeout := g.Idle(i, now); since > failTimeout {
 		rt >>= uint64(since/(failTimeout+1)) % 64
 	}
-	return s.through(g, i, rt)
+	return rt
 }
 
-// through is eta for a request that takes rt by itself, so far as is known.
-func (s *selector) through(g *peer.Group, i int, rt uint64) int64 {
-	t := g.Times(i)
+// through is eta: when peer i would be through with one request more, if by itself
+// one takes rt.
+func (s *selector) through(g *peer.Group, i int, t *peer.Times, rt uint64) int64 {
 	if s.Inflight && t.InflightReqs > 0 {
 		rt = max(rt, uint64(t.Inflight))
 	}
@@ -170,7 +190,8 @@ func (s *selector) through(g *peer.Group, i int, rt uint64) int64 {
 
 // Explain implements peer.Explainer.
 func (s *selector) Explain(g *peer.Group, _ *peer.Request, i int, now peer.Now) string {
-	return fmt.Sprintf("eta %d ms", s.eta(g, i, now))
+	t := g.Times(i)
+	return fmt.Sprintf("eta %d ms", s.through(g, i, t, s.aged(g, i, t, now)))
 }
 
 // average is the time of the mode.

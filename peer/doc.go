@@ -39,6 +39,7 @@
 //
 // A Method builds a Selector, which picks from the Group that it is given. The
 // arithmetic is here, once, behind two doors: RoundRobin (or PickAll), for whole groups,
-// and Trunk, for the peers that a method adds to it. Eligible says who may be had.
+// and Trunk, for the peers that a method adds to it. Eligible says who may be had, and
+// Candidates lists them.
 // A Selector may also implement Events, Binder and Explainer.
 package peer

@@ -21,6 +21,8 @@ type Group struct {
 	queues *queues
 	// ramps are the peers whose effective weight is the Policy's matter.
 	ramps []ramp
+	// candidates is room for what Candidates returns.
+	candidates []int
 }
 
 // state is what a choice reads and writes of one peer: one cache line.
@@ -108,6 +110,20 @@ func (g *Group) Draw() uint32 { return uint32(g.up.source.Uint64() >> 33) }
 func (g *Group) Eligible(i int, r *Request, now Now) bool {
 	p := &g.peers[i]
 	return !g.barred(i, p.load.Load(), now) && !r.tried.has(p.slot)
+}
+
+// Candidates returns the peers of g that are Eligible, in list order. The list is
+// the caller's to write into, but the group's memory: it is good for one Pick, until
+// the next call.
+func (g *Group) Candidates(r *Request, now Now) []int {
+	peers, list := g.peers, g.candidates[:0]
+	for i := range peers {
+		p := &peers[i]
+		if !g.barred(i, p.load.Load(), now) && !r.tried.has(p.slot) {
+			list = append(list, i)
+		}
+	}
+	return list
 }
 
 // barred is what keeps peer i from everybody.

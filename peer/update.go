@@ -197,7 +197,8 @@ func (u *Upstream) newGroup(set *Set, gi int) Group {
 	members := set.groups[gi]
 	unit := u.policy.unit()
 	g := Group{up: u, index: gi, unit: unit, total: set.total[gi] * unit, weight: set.total[gi], single: set.single,
-		peers: make([]state, len(members)), cold: make([]cold, len(members))}
+		peers: make([]state, len(members)), cold: make([]cold, len(members)),
+		candidates: make([]int, 0, len(members))}
 	for i := range members {
 		g.configure(i, &members[i])
 	}

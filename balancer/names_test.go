@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -391,6 +392,62 @@ func TestAnswerThatTheMethodRefuses(t *testing.T) {
 		require.NoError(t, up.Close())
 	})
 }
+
+// A panic where a name is looked up again is a failure like any other: the last good set
+// stays, and the next look-up finds what there is.
+func TestPanicWhereNamesAreLookedUpAgain(t *testing.T) {
+	var angry atomic.Bool
+	for name, c := range map[string]balancer.Config{
+		"Resolver": {Resolver: moody{newZone("a", "10.0.0.1"), &angry}},
+		"Method":   {Resolver: newZone("a", "10.0.0.1"), Method: moodyMethod{&angry}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := &told{}
+				c.Servers, c.OnEvent, c.ResolveInterval = []balancer.Server{{Addr: "a", Resolve: true}}, l.add, time.Minute
+				up := newUpstream(t, c)
+				next := func() { time.Sleep(66 * time.Second); synctest.Wait() }
+				z, ok := c.Resolver.(*zone)
+				if !ok {
+					z = c.Resolver.(moody).zone
+				}
+				z.set("a", "10.0.0.2")
+				angry.Store(true)
+				next()
+				require.Contains(t, l.take(), "a error")
+				require.Equal(t, "10.0.0.1:80", addrs(up))
+				angry.Store(false)
+				next()
+				require.Equal(t, "set; a +10.0.0.2 -10.0.0.1", l.take())
+				require.Equal(t, "10.0.0.2:80", addrs(up))
+				require.NoError(t, up.Close())
+			})
+		})
+	}
+}
+
+// moody is a zone that panics while it is angry; so does moodyMethod.
+type moody struct {
+	*zone
+	angry *atomic.Bool
+}
+
+func (m moody) LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error) {
+	if m.angry.Load() {
+		panic("angry")
+	}
+	return m.zone.LookupNetIP(ctx, network, host)
+}
+
+type moodyMethod struct{ angry *atomic.Bool }
+
+func (m moodyMethod) Build(*peer.Set) (peer.Selector, error) {
+	if m.angry.Load() {
+		panic("angry")
+	}
+	return peer.PickAll{}, nil
+}
+func (moodyMethod) KeyText() string { return "" }
 
 // A resolver that knows no SRV records is refused for a service, by name.
 func TestServiceNeedsAResolverThatKnowsIt(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 )
 
 // Resolver looks up host names. *net.Resolver is one. A look-up must end when its
-// context does.
+// context does. A panic of one that looks again is a look-up that has failed.
 type Resolver interface {
 	// LookupNetIP returns the addresses of a host; network is "ip".
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)

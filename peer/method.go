@@ -4,7 +4,8 @@ package peer
 // may share. Of one upstream's state it knows nothing; that is its Selector's.
 type Method interface {
 	// Build makes the selector for a set of servers, with whatever the method
-	// computes from them beforehand. It is called anew when the set changes.
+	// computes from them beforehand. It is called anew when the set changes. A nil
+	// Selector without an error is refused with a *ConfigError.
 	Build(*Set) (Selector, error)
 	// KeyText is the text, with nginx's variables in it, of the string that
 	// the method wants as Request.Key. Empty: it wants none.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/trunklb/trunk/internal/parity/machine"
 	"github.com/trunklb/trunk/peer"
+	"github.com/trunklb/trunk/sticky"
 )
 
 // What is refused is named: the server, the field and its value.
@@ -91,6 +92,22 @@ type unbuildable struct{}
 
 func (unbuildable) Build(*peer.Set) (peer.Selector, error) { return nil, errUnbuildable }
 func (unbuildable) KeyText() string                        { return "" }
+
+// A method that builds nothing is refused, alone and beneath sticky, and not found out at the
+// first request.
+func TestNoSelector(t *testing.T) {
+	for name, m := range map[string]peer.Method{"alone": idler{}, "beneath sticky": sticky.Over(idler{})} {
+		_, err := peer.New([]peer.Server{{Addr: "a"}}, m, nil)
+		var e *peer.ConfigError
+		require.ErrorAs(t, err, &e, name)
+		require.Equal(t, "Method", e.Field)
+	}
+}
+
+type idler struct{}
+
+func (idler) Build(*peer.Set) (peer.Selector, error) { return nil, nil }
+func (idler) KeyText() string                        { return "" }
 
 // The zero values are nginx's defaults; nginx's own zeros have names.
 func TestDefaults(t *testing.T) {

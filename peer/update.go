@@ -70,6 +70,9 @@ func (u *Upstream) update(servers []Server) ([]Idle, error) {
 		if selector, err = u.method.Build(set); err != nil {
 			return nil, err
 		}
+		if selector == nil {
+			return nil, &ConfigError{Server: -1, Field: "Method", Value: u.name, Reason: "has built no Selector"}
+		}
 	}
 	return u.exchange(before, set, selector, u.attachments(before, set)), nil
 }

@@ -34,7 +34,7 @@ func (m bound) String() string { return fmt.Sprint(m.Method) }
 // Build implements peer.Method. The error is the method's.
 func (m bound) Build(set *peer.Set) (peer.Selector, error) {
 	inner, err := m.Method.Build(set)
-	if err != nil {
+	if err != nil || inner == nil { // package peer refuses nil
 		return nil, err
 	}
 	s := &selector{Selector: inner, first: [2]map[string]int{bySID(set, peer.Primary), bySID(set, peer.Backup)}}

@@ -43,7 +43,8 @@ type Config struct {
 	Retry Retry
 	// Keepalive is the number of idle connections kept to each peer (nginx
 	// counts them per block). 0: what the http.Transport says, else 32.
-	// NoKeepalive: none.
+	// NoKeepalive: none; of HTTP/2, whose requests share a connection, it is closed
+	// 100 ms after the last one.
 	Keepalive int
 	// Input makes the key, client address and hint of an HTTP request; its
 	// fields that are left empty come from the method's variables. It is

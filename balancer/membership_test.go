@@ -355,6 +355,41 @@ func TestConnectionsOfARemovedPeer(t *testing.T) {
 	}
 }
 
+// Without keepalive no connection is left when the requests have ended, whatever it speaks, and
+// no request says so to its peer.
+func TestNoKeepalive(t *testing.T) {
+	for name, h2 := range map[string]bool{"HTTP/1": false, "HTTP/2": true} {
+		t.Run(name, func(t *testing.T) {
+			p := startPeers(t, h2, 2, func(w http.ResponseWriter, r *http.Request) {
+				fmt.Fprintf(w, "HTTP/%d%s", r.ProtoMajor, r.Header.Get("Connection"))
+			})
+			up := newUpstream(t, balancer.Config{Servers: servers(p.addrs), Keepalive: balancer.NoKeepalive})
+			rt := up.RoundTripper(p.base)
+			var clients sync.WaitGroup
+			for range 8 {
+				clients.Go(func() {
+					for range 10 {
+						r, _ := http.NewRequest("GET", p.url, nil)
+						resp, err := rt.RoundTrip(r)
+						if !assert.NoError(t, err) {
+							return
+						}
+						body, err := io.ReadAll(resp.Body)
+						assert.NoError(t, err)
+						assert.Equal(t, name, string(body))
+						assert.NoError(t, resp.Body.Close())
+					}
+				})
+			}
+			clients.Wait()
+			p.conns.want(t, 0)
+			for _, s := range up.State() {
+				require.Zero(t, s.Fails)
+			}
+		})
+	}
+}
+
 // peers are real servers whose connections are counted.
 type peers struct {
 	addrs string

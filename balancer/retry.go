@@ -8,6 +8,9 @@ const (
 	defaultDeadline = 5 * time.Second
 	// defaultIdle is nginx's keepalive_timeout.
 	defaultIdle = 60 * time.Second
+	// idleUnwanted is how long an HTTP/2 connection is idle where none is to be kept:
+	// time for a new one to get its first request.
+	idleUnwanted = 100 * time.Millisecond
 )
 
 // normalized returns r with the defaults filled in, but for the timeouts that the

@@ -173,7 +173,9 @@ func (u *Upstream) cloneFor(end *endpoint, tmpl *http.Transport) *http.Transport
 	t.IdleConnTimeout = cmpDuration(t.IdleConnTimeout, defaultIdle)
 	switch {
 	case u.keepalive == NoKeepalive:
-		t.MaxIdleConnsPerHost = -1
+		// Not DisableKeepAlives, which adds Connection: close to the caller's requests.
+		// To HTTP/2 a number of idle connections means nothing; only time does.
+		t.MaxIdleConnsPerHost, t.IdleConnTimeout = -1, idleUnwanted
 	case u.keepalive > 0:
 		t.MaxIdleConnsPerHost = u.keepalive
 	case t.MaxIdleConnsPerHost == 0:

@@ -46,6 +46,11 @@ type Config struct {
 	// NoKeepalive: none; of HTTP/2, whose requests share a connection, it is closed
 	// 100 ms after the last one.
 	Keepalive int
+	// KeepaliveTimeout is how long a connection to a peer may be idle before it is
+	// closed (keepalive_timeout). 0: what the http.Transport says
+	// (IdleConnTimeout), else nginx's 60 s. NoKeepalive: none is kept, which is
+	// nginx's keepalive_timeout 0.
+	KeepaliveTimeout time.Duration
 	// Input makes the key, client address and hint of an HTTP request; its
 	// fields that are left empty come from the method's variables. It is
 	// called by many goroutines, and must not change the request.
@@ -134,7 +139,8 @@ type Config struct {
 	Resolution time.Duration
 }
 
-// NoKeepalive as Config.Keepalive keeps no idle connection.
+// NoKeepalive as Config.Keepalive, or as Config.KeepaliveTimeout, keeps no idle
+// connection.
 const NoKeepalive = -1
 
 // Retry is nginx's proxy_next_upstream and the timeouts beside it, and what

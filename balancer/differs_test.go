@@ -72,6 +72,46 @@ func TestDefaultTimeouts(t *testing.T) {
 	}
 }
 
+// An idle connection is closed after Config.KeepaliveTimeout, else the transport's own limit,
+// else nginx's.
+func TestKeepaliveTimeout(t *testing.T) {
+	for _, tc := range []struct {
+		name               string
+		config, base, want time.Duration
+	}{
+		{"nginx's default", 0, 0, time.Minute},
+		{"the transport's own", 0, time.Hour, time.Hour},
+		{"the configuration's", 75 * time.Second, 0, 75 * time.Second},
+		{"the configuration's goes first", time.Millisecond, time.Hour, time.Millisecond},
+		{"none is kept", balancer.NoKeepalive, time.Hour, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				gone := make(chan struct{})
+				base := &http.Transport{IdleConnTimeout: tc.base, DialContext: func(context.Context, string, string) (net.Conn, error) {
+					client, peer := net.Pipe()
+					go func() {
+						defer close(gone)
+						requests := bufio.NewReader(peer)
+						for {
+							if _, err := http.ReadRequest(requests); err != nil {
+								return
+							}
+							io.WriteString(peer, hello)
+						}
+					}()
+					return client, nil
+				}}
+				up := upstream(t, balancer.Config{KeepaliveTimeout: tc.config}, "10.0.0.1:80")
+				get(t, &http.Client{Transport: up.RoundTripper(base)}, "http://backend/")
+				start := time.Now()
+				<-gone
+				require.Equal(t, tc.want, time.Since(start))
+			})
+		})
+	}
+}
+
 // A body may take its time, whatever the timeout to the header.
 func TestBodyIsNotTimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -139,8 +139,9 @@ type Block struct {
 	// as words.
 	Other [][]string
 	// Keepalive, Zone and Resolver are what nginx would have in effect; only
-	// Keepalive.Max has a meaning here (Config.Keepalive). Resolver: nginx has
-	// a resolver for names with the parameter resolve.
+	// Keepalive.Max and Keepalive.Timeout have a meaning here (Config.Keepalive,
+	// Config.KeepaliveTimeout). Resolver: nginx has a resolver for names with the
+	// parameter resolve.
 	Keepalive Keepalive
 	Zone      Zone
 	Resolver  bool

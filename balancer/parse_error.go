@@ -59,7 +59,7 @@ type Class uint8
 
 const (
 	// ClassNginx is nginx's own, but has no meaning in a library (zone) or
-	// none beyond what was taken (keepalive_timeout).
+	// none beyond what was taken (resolver).
 	ClassNginx Class = iota + 1
 	// ClassHarmless is another module's, without influence on who is chosen
 	// while all is well (check, slow_start, queue).

@@ -28,7 +28,7 @@ var foreignDirectives = map[string]foreignThing{
 	"slow_start":                 {ClassHarmless, "the remedy Policy.Return.SlowStart"},
 	"bind_conn":                  {ClassHarmless, "a connection for each client: use the client's own transport"},
 	"bind_connection":            {ClassHarmless, "a connection for each client: use the client's own transport"},
-	"keepalive_upstream_timeout": {ClassHarmless, "set IdleConnTimeout of the http.Transport that you give to RoundTripper"},
+	"keepalive_upstream_timeout": {ClassHarmless, "use keepalive_timeout"},
 	"limit_upstream_conn":        {ClassHarmless, "use max_conns of the server lines"},
 	"limit_upstream_zone":        {ClassHarmless, "use max_conns of the server lines"},
 	"status_zone":                {ClassHarmless, "counters: take a Snapshot of the Upstream"},

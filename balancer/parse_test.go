@@ -70,6 +70,36 @@ upstream backend {
 	assert.Equal(t, 2, b.Line)
 }
 
+// keepalive_timeout is how long net/http keeps an idle connection; what it does not know
+// is passed over, which is told.
+func TestKeepaliveDirectives(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"":                         0,
+		"keepalive_timeout 75;":    75 * time.Second,
+		"keepalive_timeout 1m30s;": 90 * time.Second,
+		"keepalive_timeout 250ms;": 250 * time.Millisecond,
+		"keepalive_timeout 0;":     balancer.NoKeepalive,
+		"keepalive_timeout 0s;":    balancer.NoKeepalive,
+	} {
+		b := parseOne(t, "upstream u { "+text+" server a; }", nil)
+		assert.Equal(t, want, b.Config.KeepaliveTimeout, text)
+		assert.Empty(t, b.PassedOver, text)
+	}
+	for text, want := range map[string]string{
+		"keepalive_requests 100": "net/http does not count the requests of a connection",
+		"keepalive_time 1h":      "net/http does not limit the age of a connection",
+	} {
+		b := parseOne(t, "upstream u { "+text+"; server a; }", nil)
+		require.Len(t, b.PassedOver, 1, text)
+		assert.Equal(t, balancer.ClassNginx, b.PassedOver[0].Class)
+		assert.Contains(t, b.PassedOver[0].Instead, want)
+		assert.Zero(t, b.Config.KeepaliveTimeout)
+	}
+	for _, text := range []string{"keepalive_timeout -1;", "keepalive_timeout 1y;", "keepalive_timeout 5 6;", "keepalive_timeout 5; keepalive_timeout 5;"} {
+		refusal(t, "upstream u { "+text+" server a; }", nil)
+	}
+}
+
 func TestTheFirstMistakeInTheTextCounts(t *testing.T) {
 	for _, c := range []struct {
 		name, text, message string

@@ -130,19 +130,30 @@ func (p *parser) keepaliveRequests(d *nginxconf.Directive) *ParseError {
 		return p.invalid(d, "invalid number", "write a number of requests")
 	}
 	p.block.Keepalive.Requests = n
-	p.passOver(d.Line, d.Words, ClassNginx, "net/http does not count a connection's requests; the servers close it when they want to")
+	p.passOver(d.Line, d.Words, ClassNginx, "net/http does not count the requests of a connection: limit them at the servers")
 	return nil
 }
 
 func (p *parser) keepaliveTime(d *nginxconf.Directive) *ParseError {
-	return p.keepaliveDuration(d, &p.block.Keepalive.Time, "net/http has no age of connections; the servers close them when they want to")
+	if err := p.keepaliveDuration(d, &p.block.Keepalive.Time); err != nil {
+		return err
+	}
+	p.passOver(d.Line, d.Words, ClassNginx, "net/http does not limit the age of a connection, only how long it is idle (keepalive_timeout): limit it at the servers")
+	return nil
 }
 
 func (p *parser) keepaliveTimeout(d *nginxconf.Directive) *ParseError {
-	return p.keepaliveDuration(d, &p.block.Keepalive.Timeout, "set IdleConnTimeout of the http.Transport that you give to RoundTripper")
+	k := &p.block.Keepalive
+	if err := p.keepaliveDuration(d, &k.Timeout); err != nil {
+		return err
+	}
+	if p.block.Config.KeepaliveTimeout = k.Timeout; k.Timeout == 0 {
+		p.block.Config.KeepaliveTimeout = NoKeepalive // nginx closes the connection at once
+	}
+	return nil
 }
 
-func (p *parser) keepaliveDuration(d *nginxconf.Directive, to *time.Duration, instead string) *ParseError {
+func (p *parser) keepaliveDuration(d *nginxconf.Directive, to *time.Duration) *ParseError {
 	if p.second(d) {
 		return p.duplicate(d)
 	}
@@ -151,7 +162,6 @@ func (p *parser) keepaliveDuration(d *nginxconf.Directive, to *time.Duration, in
 		return p.invalid(d, "invalid value", "write a time such as 60s")
 	}
 	*to = millis(n)
-	p.passOver(d.Line, d.Words, ClassNginx, instead)
 	return nil
 }
 

@@ -118,7 +118,7 @@ func ownValue(v reflect.Value) string {
 func (p *printer) upstream(b *Block) {
 	c := &b.Config
 	p.open("upstream " + nginxconf.Quote(c.Name) + " {")
-	p.own("", *c, "Name Servers Method Sticky Retry Keepalive ResolveInterval ResolveTimeout")
+	p.own("", *c, "Name Servers Method Sticky Retry Keepalive KeepaliveTimeout ResolveInterval ResolveTimeout")
 	p.run(c)
 	// hash, ip_hash and random take backups only whose lines stand above.
 	late := refusesBackup(c.Method) && hasBackup(c.Servers)
@@ -131,6 +131,15 @@ func (p *printer) upstream(b *Block) {
 		p.directive("keepalive", "0")
 	case c.Keepalive > 0:
 		p.directive("keepalive", strconv.Itoa(c.Keepalive))
+	}
+	switch d := c.KeepaliveTimeout; {
+	case d == NoKeepalive:
+		p.directive("keepalive_timeout", "0")
+	case d > 0:
+		if d%time.Millisecond != 0 {
+			p.comment("KeepaliveTimeout=%v is finer than nginx's millisecond", d)
+		}
+		p.directive("keepalive_timeout", millisText(d))
 	}
 	for i := range c.Servers {
 		p.server(&c.Servers[i], b.Stream)

@@ -40,12 +40,14 @@ func drawConfig(t *rapid.T) balancer.Config {
 		Name:      rapid.OneOf(rapid.StringMatching(`[a-z][a-z0-9_.-]{0,10}`), drawWord()).Draw(t, "name"),
 		Method:    drawMethod().Draw(t, "method"),
 		Keepalive: rapid.IntRange(-1, 100).Draw(t, "keepalive"),
-		Servers:   rapid.SliceOfN(rapid.Custom(drawServer), 1, 6).Draw(t, "servers"),
+		KeepaliveTimeout: rapid.SampledFrom([]time.Duration{0, balancer.NoKeepalive, time.Millisecond, 1500 * time.Millisecond,
+			time.Minute, 1000 * time.Hour}).Draw(t, "keepalive_timeout"),
+		Servers: rapid.SliceOfN(rapid.Custom(drawServer), 1, 6).Draw(t, "servers"),
 	}
 	c.Servers[0].Backup = false
 	stream := isStream(c.Method)
 	if stream {
-		c.Keepalive = 0
+		c.Keepalive, c.KeepaliveTimeout = 0, 0
 		for i := range c.Servers {
 			s := &c.Servers[i]
 			s.Drain, s.Route = false, ""
@@ -156,14 +158,15 @@ func TestWhatNginxHasNoWordsForBecomesAComment(t *testing.T) {
 			{Addr: "10.1.0.1:8080", Name: "app.example:8080", FailTimeout: 1500 * time.Millisecond},
 			{Addr: "10.1.0.2:8080", Name: "app.example:8080", Backup: true},
 		},
-		Method:       hash.Method{Key: "$host", MaxPoints: 7},
-		Retry:        balancer.Retry{Counts: balancer.KindError, BufferBody: 9},
-		OnlyUpstream: true,
-		Clock:        func() time.Duration { return 0 },
+		Method:           hash.Method{Key: "$host", MaxPoints: 7},
+		Retry:            balancer.Retry{Counts: balancer.KindError, BufferBody: 9},
+		KeepaliveTimeout: 1500 * time.Microsecond,
+		OnlyUpstream:     true,
+		Clock:            func() time.Duration { return 0 },
 	}.String()
 	for _, want := range []string{
 		"# OnlyUpstream is trunk's own: true\n", "# Clock is trunk's own: set\n",
-		"# of the name app.example:8080\n", "# fail_timeout=1.5s is finer than nginx's second\n",
+		"# KeepaliveTimeout=1.5ms is finer than nginx's millisecond\n    keepalive_timeout 1ms;\n", "# of the name app.example:8080\n", "# fail_timeout=1.5s is finer than nginx's second\n",
 		"# the method's MaxPoints is trunk's own: 7\n", "# Retry.Counts is trunk's own: error\n",
 	} {
 		assert.Contains(t, text, want)

@@ -75,6 +75,7 @@ func TestConfigErrors(t *testing.T) {
 		"Weight":                 {Servers: []balancer.Server{{Addr: "10.0.0.1:80", Weight: -1}}},
 		"Addr":                   {Servers: []balancer.Server{{}}},
 		"Keepalive":              {Servers: good, Keepalive: -2},
+		"KeepaliveTimeout":       {Servers: good, KeepaliveTimeout: -2},
 		"Resolution":             {Servers: good, Resolution: 1},
 		"ResolveInterval":        {Servers: good, ResolveInterval: -1},
 		"ResolveTimeout":         {Servers: good, ResolveTimeout: -1},

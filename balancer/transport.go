@@ -170,20 +170,7 @@ func (u *Upstream) cloneFor(end *endpoint, tmpl *http.Transport) *http.Transport
 	t.DialContext = (&dialer{end: end, dial: dial, connect: connect, send: cmpDuration(u.retry.SendTimeout, defaultTimeout)}).DialContext
 	t.TLSHandshakeTimeout = cmpDuration(u.retry.ConnectTimeout, t.TLSHandshakeTimeout, defaultTimeout)
 	t.ResponseHeaderTimeout = cmpDuration(u.retry.ReadTimeout, t.ResponseHeaderTimeout, defaultTimeout)
-	t.IdleConnTimeout = cmpDuration(t.IdleConnTimeout, defaultIdle)
-	switch {
-	case u.keepalive == NoKeepalive:
-		// Not DisableKeepAlives, which adds Connection: close to the caller's requests.
-		// To HTTP/2 a number of idle connections means nothing; only time does.
-		t.MaxIdleConnsPerHost, t.IdleConnTimeout = -1, idleUnwanted
-	case u.keepalive > 0:
-		t.MaxIdleConnsPerHost = u.keepalive
-	case t.MaxIdleConnsPerHost == 0:
-		t.MaxIdleConnsPerHost = idlePerPeer
-	}
-	if t.MaxIdleConns > 0 && u.keepalive > 0 {
-		t.MaxIdleConns = max(t.MaxIdleConns, u.keepalive)
-	}
+	u.keepalive.set(t)
 	return t
 }
 

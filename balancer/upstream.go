@@ -25,7 +25,7 @@ type Upstream struct {
 	now       atomic.Int64 // what peers last read from clock
 	retry     Retry        // with the defaults that do not depend on the transport
 	nginx     Nginx
-	keepalive int
+	keepalive keepalive
 	budget    *budget
 	sticky    *binder // nil: none
 	inputs    inputs
@@ -69,8 +69,9 @@ func New(ctx context.Context, c Config) (*Upstream, error) {
 	if err := c.Explain.check(); err != nil {
 		return nil, err
 	}
-	if c.Keepalive < NoKeepalive {
-		return nil, &ConfigError{Server: -1, Field: "Keepalive", Value: c.Keepalive, Reason: "must be at least 0, or NoKeepalive"}
+	keep, err := newKeepalive(&c)
+	if err != nil {
+		return nil, err
 	}
 	if err := c.checkLookups(); err != nil {
 		return nil, err
@@ -84,7 +85,7 @@ func New(ctx context.Context, c Config) (*Upstream, error) {
 		return nil, err
 	}
 	u := &Upstream{
-		name: c.Name, clock: c.Clock, retry: retry, nginx: c.Nginx, keepalive: c.Keepalive,
+		name: c.Name, clock: c.Clock, retry: retry, nginx: c.Nginx, keepalive: keep,
 		budget: newBudget(retry.Budget), onlyUpstream: c.OnlyUpstream, keepRedirects: c.KeepRedirects,
 		explain: c.Explain, redact: c.Redact, names: names, lookups: newLookups(&c), dial: c.Dial, method: c.Method,
 	}

@@ -367,6 +367,10 @@ func blockKeepalive(b *balancer.Block) any {
 	switch c := b.Config.Keepalive; {
 	case c == 0 && k.Max != 32, c == balancer.NoKeepalive && k.Max != 0, c > 0 && k.Max != c:
 		return "Config.Keepalive differs"
+	}
+	switch c := b.Config.KeepaliveTimeout; {
+	case c == 0 && k.Timeout != time.Minute, c == balancer.NoKeepalive && k.Timeout != 0, c > 0 && k.Timeout != c:
+		return "Config.KeepaliveTimeout differs"
 	case k.Max == 0:
 		return map[string]any{"max": 0}
 	}

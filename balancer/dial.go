@@ -42,7 +42,11 @@ func (d *dialer) DialContext(ctx context.Context, _, _ string) (net.Conn, error)
 	network, addr := network(d.end.server().Addr)
 	ctx, cancel := context.WithTimeout(ctx, d.connect)
 	defer cancel()
-	c, err := d.dial(ctx, network, addr)
+	var c net.Conn
+	err := caught("the dial function", func() (err error) { // the goroutine is net/http's
+		c, err = d.dial(ctx, network, addr)
+		return err
+	})
 	if err == nil && c == nil {
 		err = errNoConn
 	}

@@ -3,7 +3,6 @@ package balancer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -107,7 +106,7 @@ func (u *Upstream) lookOnce(ctx context.Context, q question) {
 	}
 	limited, cancel := context.WithTimeout(ctx, u.lookups.timeout)
 	var list []found
-	err := caught(func() (err error) {
+	err := caught("the Resolver", func() (err error) {
 		list, err = u.names.ask(limited, q, old)
 		return err
 	})
@@ -135,17 +134,6 @@ func (u *Upstream) lookOnce(ctx context.Context, q question) {
 	}
 }
 
-// caught makes a panic of the user's code, a Resolver's or a Method's, an error: in the
-// goroutine that looks names up nobody else could, and it would end the program.
-func caught(f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("trunk: looking a name up panicked: %v", v)
-		}
-	}()
-	return f()
-}
-
 // errStaleAnswer: the name was removed while it was looked up.
 var errStaleAnswer = errors.New("trunk: the name is not wanted any more")
 
@@ -162,7 +150,7 @@ func (u *Upstream) learn(ctx context.Context, q question, list []found) error {
 	u.names.known[q] = list
 	x, err := u.names.expand(u.lines.Load().servers, nil)
 	if err == nil {
-		err = caught(func() error { return u.exchangePeers(x) })
+		err = caught("the Method", func() error { return u.exchangePeers(x) })
 	}
 	if err != nil {
 		u.names.known[q] = before

@@ -379,6 +379,28 @@ func TestRemovedUnderAConnection(t *testing.T) {
 	require.Equal(t, []bool{true}, removed)
 }
 
+// A dial function that panics has failed: it runs in net/http's goroutine, where that would
+// end the program.
+func TestDialThatPanics(t *testing.T) {
+	s := server(t, "b", nil)
+	up := newUpstream(t, balancer.Config{Servers: servers("10.0.0.1:80 " + addr(s))})
+	base := &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if addr == "10.0.0.1:80" {
+			panic("angry")
+		}
+		return (&net.Dialer{}).DialContext(ctx, network, addr)
+	}}
+	log := new(balancer.Log)
+	r, err := http.NewRequestWithContext(balancer.WithLog(context.Background(), log), "POST", "http://backend/", strings.NewReader("x"))
+	require.NoError(t, err)
+	resp, err := up.RoundTripper(base).RoundTrip(r)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, "502, 200", log.Status())
+	require.ErrorContains(t, log.Attempts()[0].Err, "angry")
+	require.Zero(t, up.State()[0].Conns)
+}
+
 // A dial function that returns neither a connection nor an error has failed.
 func TestDialNothing(t *testing.T) {
 	nothing := func(context.Context, string, string) (net.Conn, error) { return nil, nil }

@@ -15,9 +15,10 @@ import (
 // clone of base that dials the peer, a TCP or unix address, whatever the URL
 // says. URL and Host stay the logical ones, so that TLS asks for and verifies the
 // logical name, and cookies and redirects see nothing else. The clone has no
-// Proxy, Dial or DialTLS; a DialContext (or Dial) of base is used to dial. It
-// speaks HTTP/2 where base would have. Its connect, TLS and header timeouts are
-// those of Config.Retry, else base's own, else 60 s. A base with DialTLSContext
+// Proxy, Dial or DialTLS; a DialContext (or Dial) of base is used to dial, whose
+// panic is an error like any other. It speaks HTTP/2 where base would have. Its
+// connect, TLS and header timeouts are those of Config.Retry, its idle one is
+// Config.KeepaliveTimeout, else base's own, else 60 s. A base with DialTLSContext
 // is refused, for it would pass the peer by: requests fail with a *BaseError.
 //
 // Any other base is wrapped: it gets a copy of the request with the peer's

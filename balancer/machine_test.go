@@ -31,11 +31,11 @@ import (
 // Updates, requests, failures and names, mixed: no request is lost, no count leaks, and
 // what stays keeps its state.
 func TestChangesMixedWithRequests(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		bubbled(t, func() {
-			m := newMachine(rt)
+	rapid.Check(t, func(t *rapid.T) {
+		rapid.SyncTest(t, func(t *rapid.T) {
+			m := newMachine(t)
 			defer m.up.Close()
-			rt.Repeat(map[string]func(*rapid.T){
+			t.Repeat(map[string]func(*rapid.T){
 				"":         m.check,
 				"request":  m.request,
 				"answer":   m.answer,
@@ -51,26 +51,9 @@ func TestChangesMixedWithRequests(t *testing.T) {
 				"names":    m.changeNames,
 				"time":     m.pass,
 			})
-			m.end(rt)
+			m.end(t)
 		})
 	})
-}
-
-// bubbled runs f in a synctest bubble; rapid's panics come out of it.
-func bubbled(t *testing.T, f func()) {
-	var failed any
-	synctest.Test(t, func(*testing.T) {
-		defer func() { failed = recover() }()
-		f()
-	})
-	if fmt.Sprintf("%T", failed) == "rapid.invalidData" {
-		// On a line of its own, for rapid knows a failure again by its line: it would
-		// take a run that it has no data for as the one that failed.
-		panic(failed)
-	}
-	if failed != nil {
-		panic(failed)
-	}
 }
 
 // identity is a peer: an address since it was added last.

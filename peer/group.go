@@ -143,10 +143,10 @@ func (g *Group) anyFor(r *Request, now Now) bool {
 
 // EligibleDraining is Eligible for a request that is bound to peer i: draining does
 // not keep it away (docs/parity.md, section 9), nor, from the only peer there is,
-// does having tried it.
+// does having tried it since it is.
 func (g *Group) EligibleDraining(i int, r *Request, now Now) bool {
 	w := g.peers[i].load.Load()
-	return (w&down == 0 || g.cold[i].drain) && g.open(i, w, now) && (g.single || !r.tried.has(g.peers[i].slot))
+	return (w&down == 0 || g.cold[i].drain) && g.open(i, w, now) && (g.single && !r.spent || !r.tried.has(g.peers[i].slot))
 }
 
 // open is eligibility but for down, drain and tried.
@@ -170,9 +170,10 @@ func (g *Group) roundRobin(r *Request, now Now) int {
 		r.Scratch.Rule = BoundFree
 		return payer
 	case g.single:
-		// Nothing but down and max_conns refuses it.
+		// Nothing but down and max_conns refuses it; and, to a request that tried it
+		// when it was not alone, that.
 		r.Scratch.Rule = OnlyPeer
-		if w := g.peers[0].load.Load(); w&down != 0 || g.full(0, w) {
+		if w := g.peers[0].load.Load(); w&down != 0 || g.full(0, w) || r.spent {
 			return None
 		}
 		return 0

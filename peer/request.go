@@ -38,6 +38,8 @@ type Request struct {
 	payer int
 	group int8
 	held  bool
+	// spent: the only peer of the present set was tried in an earlier one.
+	spent bool
 	// fellBack: in the last get the method left the choice to round robin.
 	fellBack bool
 	// The held peer: its slot, and where its state was when it was taken.
@@ -105,7 +107,7 @@ func (r *Request) Payer() int { return r.payer }
 // begin makes r a new request in a set.
 func (r *Request) begin(u *Upstream, set *Set) {
 	r.up, r.set, r.group, r.payer = u, set, Primary, None
-	r.gets, r.gaveBack = 0, 0
+	r.gets, r.gaveBack, r.spent = 0, 0, false
 	s := &r.Scratch
 	s.Hash, s.Hashes, s.Misses, s.Begun = 0, 0, 0, false
 	r.tried.reset(set.slots)
@@ -142,6 +144,10 @@ func (r *Request) moveTo(set *Set) {
 		}
 		tries = min(tries, max(r.tries, r.MaxTries-used))
 	}
+	// Within one set the only peer may be had again, as in nginx.
+	if r.spent = set.single && r.tried.has(r.up.groups[Primary].peers[0].slot); r.spent {
+		tries = 0
+	}
 	r.tries = tries
 	// There may be a new primary peer, and there may be no backups any more.
 	r.group = Primary
@@ -162,12 +168,12 @@ func (u *Upstream) newcomers(set *Set, since int) (n int) {
 	return n
 }
 
-// release notes that r holds no peer any more. A single peer is not tried again; after
-// one that was removed the single one is, unless it was tried before that.
+// release notes that r holds no peer any more. A single peer is not tried again;
+// after one that was removed the single one is.
 func (r *Request) release(set *Set, removed bool) {
 	r.held = false
 	switch {
-	case set.single && (!removed || r.tried.has(r.up.groups[Primary].peers[0].slot)):
+	case set.single && !removed:
 		r.tries = 0
 	case r.tries > 0:
 		r.tries--

@@ -14,6 +14,7 @@ import (
 	"github.com/trunklb/trunk/internal/engine"
 	"github.com/trunklb/trunk/leastconn"
 	"github.com/trunklb/trunk/peer"
+	"github.com/trunklb/trunk/sticky"
 )
 
 // updatable is an upstream on a fake clock whose picks are read as text.
@@ -301,6 +302,25 @@ func TestTheOnlyPeerLeftWasTried(t *testing.T) {
 	u.update(peer.Server{Addr: "a"})
 	require.NoError(t, u.Free(r, peer.Failed))
 	require.Zero(t, r.Tries())
+}
+
+// The same where the other one is removed between two tries. Alone the peer is as good
+// as ever to everybody else, and one that is added is another try.
+func TestTriedPeerThatIsLeftAlone(t *testing.T) {
+	a, b := peer.Server{Addr: "a", Route: "ra"}, peer.Server{Addr: "b"}
+	for _, method := range []peer.Method{nil, sticky.Over(nil)} {
+		u := newUpdatable(t, method, peer.Options{Policy: peer.Policy{LeastBad: true}}, a, b)
+		r := u.begin()
+		r.Hint = "ra"
+		require.Equal(t, "a", u.get(r))
+		require.NoError(t, u.Free(r, peer.Failed))
+		u.update(a)
+		require.Contains(t, u.explain(r), "a weight=1: tried")
+		require.Zero(t, r.Tries())
+		require.Equal(t, "a", u.picks(1))
+		u.update(a, b)
+		require.Equal(t, "b", u.get(r), "it is new")
+	}
 }
 
 func TestBackupGroupGoesWhileARequestIsInIt(t *testing.T) {

@@ -34,7 +34,7 @@ func (g *Group) verdict(i int, r *Request, now Now) Verdict {
 	p := &g.peers[i]
 	w := p.load.Load()
 	switch {
-	case r.tried.has(p.slot) && !g.single:
+	case r.tried.has(p.slot) && (!g.single || r.spent):
 		return Tried
 	case w&down != 0 && g.cold[i].drain:
 		return Draining

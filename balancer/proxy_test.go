@@ -10,6 +10,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -126,7 +127,12 @@ func TestErrorHandler(t *testing.T) {
 			log := <-logs
 			require.Equal(t, tc.log, log.Status())
 			require.Equal(t, strings.Join(tc.addrs, ", "), log.Addr())
-			require.Regexp(t, `^0\.0\d\d, 0\.0\d\d$`, log.ResponseTime())
+			require.Regexp(t, `^\d+\.\d{3}, \d+\.\d{3}$`, log.ResponseTime())
+			for i, text := range strings.Split(log.ResponseTime(), ", ") {
+				seconds, err := strconv.ParseFloat(text, 64)
+				require.NoError(t, err)
+				require.InDelta(t, log.Attempts()[i].Duration.Seconds(), seconds, 0.00101, "cut off to milliseconds")
+			}
 		})
 	}
 }

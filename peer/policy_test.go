@@ -288,6 +288,26 @@ func TestWindow(t *testing.T) {
 	require.Equal(t, "MaxFails", e.Field)
 }
 
+// Failures go as they have come, one by one: two within ten seconds take a out, however many
+// were longer ago, and a success, after its fail timeout too, takes back none of them.
+func TestWindowGoesOn(t *testing.T) {
+	u := newUpdatable(t, nil, peer.Options{Policy: peer.Policy{Window: 10 * time.Second}},
+		peer.Server{Addr: "a", MaxFails: 2, FailTimeout: 3 * time.Second}, peer.Server{Addr: "b"})
+	for _, step := range []struct {
+		after time.Duration
+		out   bool
+	}{{0, false}, {16, false}, {16, false}, {16, false}, {5, true}} {
+		u.now += step.after * time.Second
+		require.NoError(t, u.Free(u.hold("a"), peer.Failed))
+		require.Equal(t, step.out, u.Snapshot().Peers[0].Out, "%d s later", step.after)
+		u.now += 4 * time.Second
+		if !step.out {
+			require.NoError(t, u.Free(u.hold("a"), peer.OK))
+			require.EqualValues(t, 1, u.State(peer.Primary, 0).Fails)
+		}
+	}
+}
+
 // A request in trouble goes on to the last peer, however bad; without KeepLast
 // to nobody.
 func TestKeepLast(t *testing.T) {

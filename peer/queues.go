@@ -205,6 +205,5 @@ func (q *queues) currentWeight(g *Group, i int) int64 {
 func (q *queues) export(g *Group) {
 	for i := range g.peers {
 		g.peers[i].cw = q.currentWeight(g, i)
-		q.links[i].queued = false
 	}
 }

@@ -112,6 +112,56 @@ func TestFailureDuringRecovery(t *testing.T) {
 	require.EqualValues(t, 80, u.State(peer.Primary, 0).EffectiveWeight)
 }
 
+// So it does when nobody has picked in the meantime.
+func TestFailureDuringRecoveryWithoutTraffic(t *testing.T) {
+	u := newUpdatable(t, nil, peer.Options{Policy: peer.Policy{Recovery: 100 * time.Second}},
+		peer.Server{Addr: "a", Weight: 100, MaxFails: 4}, peer.Server{Addr: "b"})
+	first, second := u.hold("a"), u.hold("a")
+	require.NoError(t, u.Free(first, peer.Failed))
+	u.now += 40 * time.Second
+	require.NoError(t, u.Free(second, peer.Failed))
+	require.EqualValues(t, 60, u.State(peer.Primary, 0).EffectiveWeight, "75 + 0.4*25 - 25")
+}
+
+// A clock that goes back takes nobody further down than where he began.
+func TestRecoveryWhenTheClockGoesBack(t *testing.T) {
+	u := newUpdatable(t, nil, peer.Options{Policy: peer.Policy{Recovery: 100 * time.Second}},
+		peer.Server{Addr: "a", Weight: 100, MaxFails: 2}, peer.Server{Addr: "b"})
+	require.NoError(t, u.Free(u.hold("a"), peer.Failed))
+	u.now -= 80 * time.Second
+	u.picks(1)
+	require.EqualValues(t, 50, u.State(peer.Primary, 0).EffectiveWeight)
+}
+
+// A failure during a slow start takes its penalty, and the slow start begins anew
+// from there; one that costs nothing changes nothing.
+func TestFailureDuringSlowStart(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		maxFails int
+		recovery time.Duration
+		want     [2]int64 // right after the failure, which is half-way, and 50 s later
+	}{
+		{"penalty", 5, 0, [2]int64{30, 65}},
+		{"no penalty", peer.NoMaxFails, 0, [2]int64{50, 100}},
+		{"no penalty, with recovery", peer.NoMaxFails, time.Hour, [2]int64{50, 100}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a, b := peer.Server{Addr: "a", Weight: 100, MaxFails: tt.maxFails}, peer.Server{Addr: "b"}
+			u := newUpdatable(t, nil, peer.Options{Policy: peer.Policy{Recovery: tt.recovery,
+				Return: peer.Return{SlowStart: 100 * time.Second}}}, b)
+			u.update(a, b)
+			u.now += 50 * time.Second
+			require.NoError(t, u.Free(u.hold("a"), peer.Failed))
+			for i, want := range tt.want {
+				u.picks(1)
+				require.InDelta(t, want, u.State(peer.Primary, 0).EffectiveWeight, 1, "%d", i)
+				u.now += 50 * time.Second
+			}
+		})
+	}
+}
+
 func TestSlowStartOfAPeerThatWasOut(t *testing.T) {
 	o := peer.Options{Policy: peer.Policy{Return: peer.Return{SlowStart: 100 * time.Second}}}
 	u := newUpdatable(t, nil, o, peer.Server{Addr: "a"}, peer.Server{Addr: "b"})
@@ -321,6 +371,7 @@ func TestKeepLast(t *testing.T) {
 		require.NoError(t, u.Free(u.hold("a"), peer.OK))
 		require.NoError(t, u.Free(u.hold("b"), peer.Failed))
 		require.Equal(t, "a", u.get(u.begin()), "a is there again, so that b can be taken out")
+		require.True(t, u.Snapshot().Peers[1].Out, "although it has failed more than once")
 	}
 }
 
@@ -336,6 +387,18 @@ func TestLeastBad(t *testing.T) {
 	require.Equal(t, "a", u.get(r), "b was tried")
 	require.NoError(t, u.Free(r, peer.Failed))
 	require.Empty(t, u.get(r))
+}
+
+// Being out is what LeastBad passes over, and nothing else.
+func TestLeastBadThatIsFull(t *testing.T) {
+	u := newUpdatable(t, nil, peer.Options{Policy: peer.Policy{LeastBad: true}},
+		peer.Server{Addr: "a", MaxConns: 2}, peer.Server{Addr: "b", Down: true})
+	held := u.hold("a")
+	require.NoError(t, u.Free(u.hold("a"), peer.Failed))
+	u.hold("a")
+	require.Empty(t, u.get(u.begin()), "it holds as many as it may")
+	require.NoError(t, u.Free(held, peer.OK))
+	require.Equal(t, "a", u.get(u.begin()))
 }
 
 func TestBackupTry(t *testing.T) {

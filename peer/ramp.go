@@ -56,19 +56,14 @@ func (g *Group) ramp(i int) *ramp {
 	return nil
 }
 
-// startRamp puts peer i on a ramp that begins now.
+// startRamp puts peer i on a ramp that begins now, from below its weight. It is in no
+// queue: it is new, was out, or has just failed, for which free takes it out.
 func (g *Group) startRamp(i int, from float64, duration int64, now Now) {
 	p := &g.peers[i]
-	if from >= float64(p.weight) {
-		return
-	}
 	r := g.ramp(i)
 	if r == nil {
 		g.ramps = append(g.ramps, ramp{})
 		r = &g.ramps[len(g.ramps)-1]
-	}
-	if g.queues != nil {
-		g.queues.setAside(g, i)
 	}
 	*r = ramp{peer: i, from: from, since: now.Milli, duration: duration}
 	p.ew, p.step = int64(from), 0

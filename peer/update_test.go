@@ -553,6 +553,77 @@ func TestUpdateKeepsWhoIsOut(t *testing.T) {
 	require.False(t, u.Snapshot().Peers[0].Out, "and not any more")
 }
 
+// Who is out when max_fails changes: as the failures say, unless they do not say it all.
+func TestUpdateOfMaxFails(t *testing.T) {
+	for _, tt := range []struct {
+		name            string
+		policy          peer.Policy
+		before, after   int // max_fails of b
+		outThen, outNow bool
+	}{
+		{"fewer", peer.Policy{}, 3, 2, false, true},
+		{"fewer, but still more than have been", peer.Policy{}, 4, 3, false, false},
+		{"more", peer.Policy{}, 2, 3, true, false},
+		{"none", peer.Policy{}, 2, peer.NoMaxFails, true, false},
+		{"fewer, within a window", peer.Policy{Window: time.Minute}, 3, 2, false, false},
+		{"fewer, of the last one", peer.Policy{KeepLast: true}, 3, 2, false, false},
+		{"fewer, within a window, of one that is out", peer.Policy{Window: time.Minute}, 2, 1, true, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := peer.Server{Addr: "a", FailTimeout: time.Hour}
+			u := newUpdatable(t, nil, peer.Options{Policy: tt.policy}, a, peer.Server{Addr: "b", MaxFails: tt.before})
+			for _, addr := range []string{"a", "b", "b"} {
+				require.NoError(t, u.Free(u.hold(addr), peer.Failed))
+			}
+			require.Equal(t, tt.outThen, u.Snapshot().Peers[1].Out)
+			u.update(a, peer.Server{Addr: "b", MaxFails: tt.after})
+			require.Equal(t, tt.outNow, u.Snapshot().Peers[1].Out)
+		})
+	}
+}
+
+// What a Window remembers outlives a change of anything but max_fails.
+func TestUpdateWithinAWindow(t *testing.T) {
+	u := newUpdatable(t, nil, peer.Options{Policy: peer.Policy{Window: time.Minute}}, peer.Server{Addr: "a", MaxFails: 3}, peer.Server{Addr: "b"})
+	for i := range 3 {
+		require.False(t, u.Snapshot().Peers[0].Out)
+		u.update(peer.Server{Addr: "a", MaxFails: 3, Weight: 2 + i}, peer.Server{Addr: "b"})
+		require.NoError(t, u.Free(u.hold("a"), peer.Failed))
+	}
+	require.True(t, u.Snapshot().Peers[0].Out)
+}
+
+// A debt stays what it is where others come, shrinks where they go, and is forgotten by a
+// peer that goes to the other group: there it would mean something else.
+func TestUpdateOfCurrentWeights(t *testing.T) {
+	a, b, c := peer.Server{Addr: "a", Weight: 100}, peer.Server{Addr: "b", Weight: 60}, peer.Server{Addr: "c", Weight: 40}
+	down, backup := b, a
+	down.Down, backup.Backup = true, true
+	for _, tt := range []struct {
+		name  string
+		after []peer.Server
+		want  string // cw
+	}{
+		{"the same", []peer.Server{a, b, c}, "a -100, b 60, c 40"},
+		{"another comes", []peer.Server{a, b, c, {Addr: "d", Weight: 1000}}, "a -100, b 60, c 40, d 0"},
+		{"one goes", []peer.Server{a, c}, "a -70, c 28"},
+		{"one is down", []peer.Server{a, down, c}, "a -70, b 42, c 28"},
+		{"one goes and one comes", []peer.Server{a, c, {Addr: "d", Weight: 60}}, "a -100, c 40, d 0"},
+		{"one is a backup now", []peer.Server{b, c, backup}, "b 30, c 20, a 0"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			u := newUpdatable(t, nil, peer.Options{}, a, b, c)
+			require.Equal(t, "a", u.picks(1))
+			u.update(tt.after...)
+			var got []string
+			for _, s := range states(u.Upstream) {
+				got = append(got, fmt.Sprint(s.addr, " ", s.CurrentWeight))
+			}
+			require.Equal(t, tt.want, strings.Join(got, ", "))
+		})
+	}
+}
+
 // A weight that falls below what a peer on its way back has already is whole.
 func TestUpdateOfAPeerOnARamp(t *testing.T) {
 	u := newUpdatable(t, nil, peer.Options{Policy: peer.Policy{Recovery: time.Hour}},

@@ -374,9 +374,10 @@ func (u *Upstream) emptied(before *Set) []Idle {
 	return list
 }
 
-// scaled is v * a / b, towards zero, without overflow in between.
+// scaled is v * a / b, towards zero, without overflow in between; v where that is too
+// great a number. b is 0 only where a is.
 func scaled(v, a, b int64) int64 {
-	if a == b || b == 0 {
+	if a == b {
 		return v
 	}
 	x := new(big.Int).Mul(big.NewInt(v), big.NewInt(a))

@@ -2,6 +2,7 @@ package peer_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -267,6 +268,8 @@ func TestDrainedPeerIsReported(t *testing.T) {
 	require.Equal(t, []string{"b false"}, idle)
 	require.NoError(t, u.Free(r, peer.OK))
 	require.Equal(t, []string{"b false", "a false"}, idle)
+	u.update(peer.Server{Addr: "a", Down: true}, peer.Server{Addr: "b", Drain: true}, peer.Server{Addr: "c"})
+	require.Len(t, idle, 2, "nobody could have them before either")
 }
 
 // Of many that are removed at once hooks and Snapshot tell in list order: the same
@@ -622,6 +625,44 @@ func TestUpdateOfCurrentWeights(t *testing.T) {
 			require.Equal(t, tt.want, strings.Join(got, ", "))
 		})
 	}
+}
+
+// What a change of weight makes of a debt may be more than a number holds; the debt stays then.
+func TestUpdateOfADebtThatIsTooGreat(t *testing.T) {
+	great := []peer.Server{{Addr: "b", Weight: math.MaxInt32}, {Addr: "c", Weight: math.MaxInt32}, {Addr: "d", Weight: math.MaxInt32}}
+	u := newUpdatable(t, sticky.Over(nil), peer.Options{}, append(great, peer.Server{Addr: "a", Route: "ra"})...)
+	r := &peer.Request{Hint: "ra"}
+	require.NoError(t, u.Begin(r))
+	require.Equal(t, "a", u.get(r))
+	const debt int64 = -3 * math.MaxInt32
+	require.Equal(t, debt, u.State(peer.Primary, 3).CurrentWeight)
+	u.update(append(great, peer.Server{Addr: "a", Route: "ra", Weight: math.MaxInt32})...)
+	require.Equal(t, debt, u.State(peer.Primary, 3).CurrentWeight)
+}
+
+// A try that was given back counts beside those that MaxTries allow, also in a new set.
+func TestGivenBackTryOverAnUpdate(t *testing.T) {
+	a, b, c := peer.Server{Addr: "a"}, peer.Server{Addr: "b"}, peer.Server{Addr: "c"}
+	u := newUpdatable(t, nil, peer.Options{}, a, b, c)
+	r := &peer.Request{MaxTries: 2}
+	require.NoError(t, u.Begin(r))
+	u.get(r)
+	r.GiveBackTry()
+	require.NoError(t, u.Free(r, peer.Failed))
+	u.update(a, b, peer.Server{Addr: "c", Weight: 2})
+	u.get(r)
+	require.Equal(t, 2, r.Tries())
+}
+
+// A peer on its way back comes no faster for being picked after an update.
+func TestUpdateDuringRecovery(t *testing.T) {
+	a, b := peer.Server{Addr: "a", Weight: 100, MaxFails: 2}, peer.Server{Addr: "b"}
+	u := newUpdatable(t, nil, peer.Options{Policy: peer.Policy{Recovery: 100 * time.Second}}, a, b)
+	require.NoError(t, u.Free(u.hold("a"), peer.Failed))
+	u.now += 20 * time.Second
+	u.update(a, b, peer.Server{Addr: "c"})
+	u.picks(5)
+	require.EqualValues(t, 60, u.State(peer.Primary, 0).EffectiveWeight)
 }
 
 // A weight that falls below what a peer on its way back has already is whole.

@@ -16,6 +16,7 @@ import (
 	"github.com/trunklb/trunk/leastconn"
 	"github.com/trunklb/trunk/peer"
 	"github.com/trunklb/trunk/random"
+	"github.com/trunklb/trunk/sticky"
 )
 
 // explain is get with the decision's text.
@@ -105,6 +106,17 @@ func TestRulesOfTheMethods(t *testing.T) {
 			require.Contains(t, u.explain(r), tt.want)
 		})
 	}
+}
+
+// The rule is that of this get, not of the one before.
+func TestRuleAfterAnotherRule(t *testing.T) {
+	u := newUpdatable(t, sticky.Over(leastconn.New()), peer.Options{},
+		peer.Server{Addr: "a"}, peer.Server{Addr: "b"}, peer.Server{Addr: "c", Route: "rc"})
+	r := u.begin()
+	require.Contains(t, u.explain(r), "a, tie settled by the trunk")
+	require.NoError(t, u.Free(r, peer.Failed))
+	r.Hint = "rc"
+	require.Contains(t, u.explain(r), "c, bound by sticky\n")
 }
 
 func TestDecisionAsJSON(t *testing.T) {

@@ -415,6 +415,10 @@ func TestBackupTry(t *testing.T) {
 		require.Equal(t, want, strings.Join(got, " "))
 	}
 	u := newUpdatable(t, nil, peer.Options{}, peer.Server{Addr: "a"}, peer.Server{Addr: "b"}, peer.Server{Addr: "backup", Backup: true})
+	only := &peer.Request{MaxTries: 1, BackupTry: true}
+	require.NoError(t, u.Begin(only))
+	require.Equal(t, "a", u.get(only), "the first try is never the last for the backups")
+	require.NoError(t, u.Free(only, peer.OK))
 	r := &peer.Request{MaxTries: 3, BackupTry: true}
 	require.NoError(t, u.Begin(r))
 	for range 3 {

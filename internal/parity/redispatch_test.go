@@ -182,8 +182,9 @@ func playRedispatch(t *testing.T, preset func(*redispatch.Scenario, balancer.Con
 	scenarios, ours := redispatchScenarios(t)
 	began := time.Now()
 	results := redispatch.PlayAll(scenarios, redispatch.ReverseProxy(preset), redispatchParallel, func(r redispatch.Result) bool {
-		_, unexplained := redispatch.Explain(r, list)
-		return r.Err != nil || len(unexplained) > 0
+		applying, unexplained := redispatch.Explain(r, list)
+		listed := ours && r.Equal() && len(applying) > 0 // maybe by a race that the machine has decided
+		return r.Err != nil || len(unexplained) > 0 || listed
 	})
 
 	equal, again := 0, 0

@@ -123,7 +123,7 @@ type Config struct {
 	// same for the same. With Record it must also give different addresses, and
 	// different sids, something different, as a keyed hash does: New refuses
 	// what does not. See recording.WriterOptions for what can be replayed. A panic
-	// of it costs the Decision or event, or ends the recording: nothing is told
+	// of it costs the Decision or event, or ends the recording (in New it is New's error): nothing is told
 	// that it was to hide.
 	Redact func(what, text string) string
 	// Clock returns the time since the Unix epoch; see peer.Options. Here

@@ -85,6 +85,10 @@ func TestRecordRedacted(t *testing.T) {
 	var refused *ConfigError
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, "Redact", refused.Field)
+
+	config.Redact = func(_, _ string) string { panic("angry") }
+	_, err = New(context.Background(), config)
+	require.ErrorContains(t, err, "angry", "nothing was written that it was to hide")
 }
 
 type full struct{}

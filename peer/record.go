@@ -72,10 +72,11 @@ func (d drawn) Uint64() uint64 {
 func (rec *record) start(randomStart bool) error {
 	u := rec.up
 	rec.renew(u.set.Load())
-	err := rec.to.Start(Origin{
+	origin := Origin{
 		Method: u.method, Binds: u.binder != nil, Policy: u.policy, Resolution: u.resolution,
 		Set: u.set.Load(), Changed: rec.changed(), RandomStart: randomStart, Draws: rec.draws, Flush: rec.flush,
-	})
+	}
+	err := withoutPanic(func() error { return rec.to.Start(origin) })
 	rec.started, rec.draws = true, nil
 	return err
 }
@@ -207,7 +208,7 @@ func (rec *record) handOn() {
 	if len(b.ops) == 0 {
 		return
 	}
-	if err := rec.write(b.ops); err != nil {
+	if err := withoutPanic(func() error { return rec.to.Record(b.ops) }); err != nil {
 		rec.end(err)
 	}
 	clear(b.ops) // strings and sets are not kept alive
@@ -236,12 +237,13 @@ func (rec *record) end(err error) {
 	rec.any.Store(false)
 }
 
-// write makes a panic an error: recording must not hurt who is recorded.
-func (rec *record) write(ops []Operation) (err error) {
+// withoutPanic makes a panic of the Recorder an error: recording must not hurt who is
+// recorded.
+func withoutPanic(call func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("trunk: the recorder panicked: %v", v)
 		}
 	}()
-	return rec.to.Record(ops)
+	return call()
 }

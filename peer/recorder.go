@@ -19,7 +19,7 @@ import (
 // A recording costs much: each operation takes the lock and looks at every
 // peer, and in round robin a get changes them all.
 type Recorder interface {
-	// Start is called once, by New, whose error its error is.
+	// Start is called once, by New, whose error its error is, or its panic.
 	Start(Origin) error
 	// Record is given the operations that have come since, in order. They, and what
 	// their slices hold, are its own only until it returns. It may call the upstream.

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/trunklb/trunk/internal/port"
 )
 
 // What docs/parity.md says of nginx in "What differs" that no recording has.
@@ -93,17 +95,19 @@ func TestWhatIsSaidOfNginx(t *testing.T) {
 	})
 
 	t.Run("a listener on [::] takes no IPv4, unless it is told to, and maps it then", func(t *testing.T) {
+		l, err := net.Listen("tcp6", "[::1]:0")
+		if err != nil {
+			t.Skip("no IPv6 here: ", err)
+		}
+		l.Close()
 		for _, option := range []string{"", " ipv6only=off"} {
-			l, err := net.Listen("tcp", "[::]:0")
-			if err != nil {
-				t.Skip("no IPv6 here: ", err)
-			}
-			port := l.Addr().(*net.TCPAddr).Port
-			l.Close()
+			at, err := port.New()
+			require.NoError(t, err)
+			t.Cleanup(at.Close)
 			dir := tempDir(t)
 			start(t, dir, configure(t, "http", settings{Dir: dir, Block: "server 127.0.0.1:1;",
-				Rules: fmt.Sprintf("} } server { listen [::]:%d%s; location / { return 200 $remote_addr;", port, option)}))
-			resp, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/", port))
+				Rules: fmt.Sprintf("} } server { listen [::]:%d%s; location / { return 200 $remote_addr;", at.Number(), option)}))
+			resp, err := http.Get("http://" + at.Addr() + "/")
 			if option == "" {
 				require.Error(t, err)
 				continue

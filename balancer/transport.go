@@ -3,6 +3,8 @@ package balancer
 import (
 	"errors"
 	"net/http"
+	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -33,7 +35,7 @@ import (
 // wrong: that is the error of base, and no peer is blamed; or a *MethodError for
 // least_time connect and first_byte, which HTTP does not have.
 func (u *Upstream) RoundTripper(base http.RoundTripper) http.RoundTripper {
-	t := &transport{up: u, other: base, err: u.checkHTTP()}
+	t := &transport{up: u, other: base, err: u.checkHTTP(), name: checkHost(u.name)}
 	own, isOwn := base.(*http.Transport)
 	switch {
 	case base == nil || isOwn && own == nil:
@@ -67,6 +69,7 @@ type transport struct {
 	other http.RoundTripper // for other hosts: the base
 	tmpl  *http.Transport   // of the peers' transports; nil: base is wrapped
 	err   error             // why base was refused
+	name  error             // why no URL can name the upstream
 }
 
 // route is the way to one peer.
@@ -79,9 +82,9 @@ type route interface {
 
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if t.up.name == "" {
+	if t.name != nil {
 		closeBody(r)
-		return nil, errNoName
+		return nil, t.name
 	}
 	if r.URL == nil || !t.up.named(r.URL) {
 		if t.up.onlyUpstream && r.URL != nil {
@@ -115,8 +118,15 @@ func (t *transport) CloseIdleConnections() {
 	}
 }
 
-// errNoName: an upstream for Start needs no name, one for URLs does.
-var errNoName = &ConfigError{Server: -1, Field: "Name", Value: `""`, Reason: "must be the host of the URLs that are balanced"}
+// checkHost refuses a name that is the host of no URL: nothing would ever be balanced. An
+// upstream for Start needs no name.
+func checkHost(name string) error {
+	if _, err := netip.ParseAddr(name); err != nil && (name == "" || strings.ContainsAny(name, ":/@?#[] ")) {
+		return &ConfigError{Server: -1, Field: "Name", Value: strconv.Quote(name),
+			Reason: "must be the host of the URLs that are balanced, without scheme, port and path"}
+	}
+	return nil
+}
 
 func isHTTPS(r *http.Request) bool {
 	return r.URL.Scheme != "http" && strings.EqualFold(r.URL.Scheme, "https")

@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -181,14 +182,29 @@ func TestNames(t *testing.T) {
 	require.ErrorIs(t, err, balancer.ErrOtherHost)
 }
 
-// An upstream for Start needs no name, one for URLs does.
-func TestNoName(t *testing.T) {
-	up, err := balancer.New(context.Background(), balancer.Config{Servers: []balancer.Server{{Addr: "10.0.0.1:80"}}})
-	require.NoError(t, err)
-	_, err = (&http.Client{Transport: up.RoundTripper(nil)}).Get("http://x/")
-	var e *balancer.ConfigError
-	require.ErrorAs(t, err, &e)
-	require.Equal(t, "Name", e.Field)
+// An upstream for Start needs no name; one for URLs needs one that can be their host, or
+// all requests would pass it by.
+func TestNameIsAHost(t *testing.T) {
+	for _, name := range []string{"", "http://backend", "backend:80", "backend/", "[::1]"} {
+		up, err := balancer.New(context.Background(), balancer.Config{Name: name, Servers: []balancer.Server{{Addr: "10.0.0.1:80"}}})
+		require.NoError(t, err)
+		_, err = (&http.Client{Transport: up.RoundTripper(nil)}).Get("http://x/")
+		var e *balancer.ConfigError
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, "Name", e.Field)
+		require.Equal(t, strconv.Quote(name), e.Value)
+	}
+	for name, url := range map[string]string{"backend": "http://backend:81/", "::1": "http://[::1]/", "a_b": "http://a_b/"} {
+		up := newUpstream(t, balancer.Config{Name: name, Servers: servers("10.0.0.1:80")})
+		asked := up.RoundTripper(roundTripper(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 200, Status: r.URL.Host, Body: http.NoBody, Request: r}, nil
+		}))
+		r, err := http.NewRequest("GET", url, nil)
+		require.NoError(t, err)
+		resp, err := asked.RoundTrip(r)
+		require.NoError(t, err)
+		require.Equal(t, "10.0.0.1:80", resp.Status, name)
+	}
 }
 
 // A redirect to another host never reaches a backend; one to the upstream's name,

@@ -41,5 +41,5 @@
 // arithmetic is here, once, behind two doors: RoundRobin (or PickAll), for whole groups,
 // and Trunk, for the peers that a method adds to it. Eligible says who may be had, and
 // Candidates lists them.
-// A Selector may also implement Events, Binder and Explainer.
+// A Selector may also implement Events, Binder, Comparer and Explainer.
 package peer

@@ -244,8 +244,8 @@ func NginxParity(c Config) Config {
 type Input struct {
 	// Key is what hash hashes. Other methods do not look at it.
 	Key string
-	// Client is the client's address for ip_hash. An IPv4 address mapped into
-	// IPv6 counts as IPv4.
+	// Client is the client's address, for ip_hash and for $remote_addr and
+	// $binary_remote_addr. An IPv4 address mapped into IPv6 counts as IPv4.
 	Client netip.Addr
 	// Hint is the sid of the peer that the client is bound to; see Peer.SID.
 	Hint string

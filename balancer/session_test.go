@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -337,6 +339,34 @@ func TestDialContextKeyAndNetwork(t *testing.T) {
 			ip, socket = "udp", "unixgram"
 		}
 		require.Equal(t, map[string]bool{ip + " 10.0.0.1:1": true, ip + " 10.0.0.2:1": true, ip + " 10.0.0.3:1": true, socket + " /run/s": true}, seen)
+	}
+}
+
+// Of nginx's variables a dialler knows the client's address, if it is given.
+func TestDialContextClientAsKey(t *testing.T) {
+	for _, text := range []string{"$remote_addr", "$binary_remote_addr", "x$remote_addr"} {
+		seen := map[string]bool{}
+		up := newUpstream(t, balancer.Config{Method: hash.New(text), Servers: servers("10.0.0.1:1 10.0.0.2:1 10.0.0.3:1"),
+			Dial: func(_ context.Context, _, addr string) (net.Conn, error) {
+				seen[addr] = true
+				c, _ := net.Pipe()
+				return c, nil
+			}})
+		dial := func(client string) {
+			ctx := balancer.WithInput(context.Background(), balancer.Input{Client: netip.MustParseAddr(client)})
+			c, err := up.DialContext(ctx, "tcp", "")
+			require.NoError(t, err)
+			c.Close()
+		}
+		for range 5 {
+			dial("192.0.2.7")
+			dial("::ffff:192.0.2.7")
+		}
+		require.Len(t, seen, 1, text)
+		for i := range 50 {
+			dial(fmt.Sprintf("192.0.2.%d", i))
+		}
+		require.Len(t, seen, 3, text)
 	}
 }
 

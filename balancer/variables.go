@@ -22,7 +22,8 @@ func (e *VariableError) Error() string {
 }
 
 // scope is what variables are looked up in. request is nil outside HTTP: all
-// variables are then empty. response is nil before the answer.
+// variables but the client's address are then empty. response is nil before the
+// answer.
 type scope struct {
 	request  *http.Request
 	response *http.Response
@@ -39,6 +40,7 @@ type text []part
 type part struct {
 	constant string
 	variable lookup // nil: constant
+	client   bool   // of the client's address, which is known without a request too
 }
 
 // compile reads a text in nginx's notation: $name and ${name}. own are the user's
@@ -62,11 +64,11 @@ func compile(s string, own map[string]func(*http.Request) string) (text, error) 
 		if !ok {
 			return nil, &VariableError{Text: s, Variable: "$" + after}
 		}
-		v := findVariable(name, own)
-		if v == nil {
+		p := findVariable(name, own)
+		if p.variable == nil {
 			return nil, &VariableError{Text: s, Variable: "$" + name}
 		}
-		t = append(t, part{variable: v})
+		t = append(t, p)
 		rest = left
 	}
 	return t, nil
@@ -113,33 +115,42 @@ func (p *part) eval(s *scope) string {
 	switch {
 	case p.variable == nil:
 		return p.constant
-	case s.request == nil:
+	case s.request == nil && !p.client:
 		return ""
 	}
 	return p.variable(s)
 }
 
 // findVariable returns the variable of a name, in which case does not matter;
-// nil if there is none.
-func findVariable(name string, own map[string]func(*http.Request) string) lookup {
+// the zero part if there is none.
+func findVariable(name string, own map[string]func(*http.Request) string) part {
 	for n, f := range own {
 		if strings.EqualFold(n, name) {
-			return func(s *scope) string { return f(s.request) }
+			return part{variable: func(s *scope) string { return f(s.request) }}
 		}
 	}
 	name = strings.ToLower(name)
+	if v := clientVariables[name]; v != nil {
+		return part{variable: v, client: true}
+	}
 	if v := variables[name]; v != nil {
-		return v
+		return part{variable: v}
 	}
 	for _, p := range prefixes {
 		if rest, ok := strings.CutPrefix(name, p.prefix); ok {
-			return p.make(rest)
+			return part{variable: p.make(rest)}
 		}
 	}
-	return nil
+	return part{}
 }
 
-// variables are nginx's, as far as a request tells them.
+// clientVariables are those of nginx's that the client's address alone makes.
+var clientVariables = map[string]lookup{
+	"remote_addr":        func(s *scope) string { return addrText(s.clientAddr()) },
+	"binary_remote_addr": func(s *scope) string { return string(s.clientAddr().AsSlice()) },
+}
+
+// variables are the others, as far as a request tells them.
 var variables = map[string]lookup{
 	"host":                      func(s *scope) string { return strings.ToLower(hostname(s.request)) },
 	"uri":                       func(s *scope) string { return normalPath(s.request) },
@@ -153,9 +164,7 @@ var variables = map[string]lookup{
 	"server_protocol":           func(s *scope) string { return s.request.Proto },
 	"scheme":                    func(s *scope) string { return scheme(s.request) },
 	"https":                     func(s *scope) string { return onlyIf(scheme(s.request) == "https", "on") },
-	"remote_addr":               func(s *scope) string { return addrText(s.clientAddr()) },
 	"remote_port":               func(s *scope) string { return remotePort(s.request) },
-	"binary_remote_addr":        func(s *scope) string { return string(s.clientAddr().AsSlice()) },
 	"proxy_add_x_forwarded_for": func(s *scope) string { return forwardedFor(s) },
 	"remote_user":               func(s *scope) string { user, _, _ := s.request.BasicAuth(); return user },
 	"content_type":              func(s *scope) string { return header(s.request, "Content-Type") },
@@ -323,7 +332,7 @@ func cookie(r *http.Request, name string) string {
 // request, or the one that a server has read it from.
 func (s *scope) clientAddr() netip.Addr {
 	if s.client.IsValid() {
-		return s.client
+		return s.client.Unmap()
 	}
 	return remoteAddr(s.request)
 }

@@ -117,8 +117,7 @@ func throughNginx(t *testing.T, dir string, dial dialer) connect {
 func throughTrunk(t *testing.T, up *balancer.Upstream) connect {
 	return func(client netip.Addr) (net.Conn, func() string) {
 		log := &balancer.Log{}
-		// A dialler knows no $remote_addr: hash's key is given.
-		ctx := balancer.WithLog(balancer.WithInput(t.Context(), balancer.Input{Key: client.String()}), log)
+		ctx := balancer.WithLog(balancer.WithInput(t.Context(), balancer.Input{Client: client}), log)
 		c, err := up.DialContext(ctx, "tcp", "")
 		status := 200
 		if err != nil {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/trunklb/trunk/internal/nginxconf"
+	"github.com/trunklb/trunk/internal/conflex"
 )
 
 // ErrInUse: Drained for a peer that is not being emptied. Test for it with errors.Is.
@@ -57,7 +57,7 @@ func (u *Upstream) emptying(addr string) (held int64, inUse bool) {
 
 // printed returns an address as peers have it; itself if it is none.
 func printed(addr string) string {
-	if a, refusal := nginxconf.ParseAddr(addr, 80); refusal == "" {
+	if a, refusal := conflex.ParseAddr(addr, 80); refusal == "" {
 		return a.String()
 	}
 	return addr

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/trunklb/trunk/hash"
-	"github.com/trunklb/trunk/internal/nginxconf"
+	"github.com/trunklb/trunk/internal/conflex"
 	"github.com/trunklb/trunk/iphash"
 	"github.com/trunklb/trunk/peer"
 	"github.com/trunklb/trunk/random"
@@ -97,7 +97,7 @@ func (l *linter) loneServer() {
 func (l *linter) localhost() {
 	for i := range l.Servers {
 		s := &l.Servers[i]
-		if a, refusal := nginxconf.ParseAddr(s.Addr, 80); refusal == "" && equalName(a.Host, "localhost") {
+		if a, refusal := conflex.ParseAddr(s.Addr, 80); refusal == "" && equalName(a.Host, "localhost") {
 			l.warn(CodeLocalhost, nameOf(s), "localhost is 127.0.0.1 and ::1 on most machines: two peers, and two tries for one server",
 				"write 127.0.0.1 or [::1]")
 			return
@@ -247,7 +247,7 @@ func (l *linter) routes() {
 }
 
 func isName(addr string) bool {
-	a, refusal := nginxconf.ParseAddr(addr, 80)
+	a, refusal := conflex.ParseAddr(addr, 80)
 	return refusal == "" && a.IsName()
 }
 

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/trunklb/trunk/internal/nginxconf"
+	"github.com/trunklb/trunk/internal/conflex"
 )
 
 // question is what a server line asks the resolver for.
@@ -36,7 +36,7 @@ func (f found) String() string {
 	if f.port == 0 {
 		return f.ip.String()
 	}
-	return nginxconf.FormatAddr(f.ip, int(f.port))
+	return conflex.FormatAddr(f.ip, int(f.port))
 }
 
 // answers are the last good answers, by question without a line. The lists are
@@ -97,7 +97,7 @@ func (n *names) expand(lines []Server, fresh answers) (*expansion, error) {
 
 // serverLine expands one line.
 func (x *expansion) serverLine(i int, s Server, n *names, fresh answers) ([]Server, error) {
-	a, refusal := nginxconf.ParseAddr(s.Addr, 80)
+	a, refusal := conflex.ParseAddr(s.Addr, 80)
 	if refusal != "" {
 		return nil, refusedAddr(i, s.Addr, refusal)
 	}
@@ -129,7 +129,7 @@ func (x *expansion) serverLine(i int, s Server, n *names, fresh answers) ([]Serv
 	}
 	var out []Server
 	for _, f := range list {
-		s.Addr = nginxconf.FormatAddr(f.ip, a.Port)
+		s.Addr = conflex.FormatAddr(f.ip, a.Port)
 		out = append(out, s)
 	}
 	return out, nil
@@ -150,7 +150,7 @@ func (n *names) first(ctx context.Context, lines []Server) (*expansion, error) {
 }
 
 // checkService refuses what nginx refuses.
-func checkService(i int, s *Server, a nginxconf.Addr, r Resolver) error {
+func checkService(i int, s *Server, a conflex.Addr, r Resolver) error {
 	refuse := func(reason string) error {
 		return &ConfigError{Server: i, Field: "Service", Value: s.Service, Reason: reason}
 	}
@@ -179,7 +179,7 @@ func services(s Server, list []found) []Server {
 			}
 			p.Backup = true
 		}
-		p.Addr = nginxconf.FormatAddr(f.ip, int(f.port))
+		p.Addr = conflex.FormatAddr(f.ip, int(f.port))
 		p.Name = f.target
 		if s.Weight == 0 || s.Weight == 1 {
 			p.Weight = int(max(f.weight, 1))

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/trunklb/trunk/internal/nginxconf"
+	"github.com/trunklb/trunk/internal/conflex"
 	"github.com/trunklb/trunk/sticky"
 )
 
@@ -66,7 +66,7 @@ func ParseConfig(text string, opts *ParseOptions) (*Parsed, error) {
 		opts = &ParseOptions{}
 	}
 	p := &parser{opts: opts, out: &Parsed{}, zones: map[string]*zone{}, noted: map[string]bool{}}
-	if err := p.text(nginxconf.Parse(text)); err != nil {
+	if err := p.text(conflex.Parse(text)); err != nil {
 		err.Warnings = p.out.Warnings
 		return nil, err
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/trunklb/trunk/hash"
-	"github.com/trunklb/trunk/internal/nginxconf"
+	"github.com/trunklb/trunk/internal/conflex"
 	"github.com/trunklb/trunk/sticky"
 )
 
@@ -14,8 +14,8 @@ import (
 
 // slowStart reads slow_start=TIME as the remedy, which is the upstream's; of
 // several times the longest counts.
-func (p *parser) slowStart(d *nginxconf.Directive, word, value string, refusal *ParseError) *ParseError {
-	n, ok := nginxconf.Seconds(value)
+func (p *parser) slowStart(d *conflex.Directive, word, value string, refusal *ParseError) *ParseError {
+	n, ok := conflex.Seconds(value)
 	if !ok {
 		return refusal
 	}
@@ -27,7 +27,7 @@ func (p *parser) slowStart(d *nginxconf.Directive, word, value string, refusal *
 
 // olderSticky reports whether a sticky directive is that of the older module:
 // sticky; or sticky name=srv hash=md5 expires=1h ...
-func (p *parser) olderSticky(d *nginxconf.Directive) bool {
+func (p *parser) olderSticky(d *conflex.Directive) bool {
 	for _, word := range d.Args() {
 		name, _, hasValue := strings.Cut(word, "=")
 		switch name {
@@ -47,7 +47,7 @@ func (p *parser) olderSticky(d *nginxconf.Directive) bool {
 }
 
 // stickyOlder reads the older module's directive, if the caller wants that.
-func (p *parser) stickyOlder(d *nginxconf.Directive, refusal *ParseError) *ParseError {
+func (p *parser) stickyOlder(d *conflex.Directive, refusal *ParseError) *ParseError {
 	const instead = "this is the older sticky module: write sticky cookie NAME with the same domain, path and expires; ParseOptions.Convert does it"
 	if !p.opts.Convert {
 		return p.foreign(d, d.Words, foreignThing{ClassChoice, instead}, refusal)
@@ -74,7 +74,7 @@ func (p *parser) stickyOlder(d *nginxconf.Directive, refusal *ParseError) *Parse
 	return nil
 }
 
-func (p *parser) consistentHash(d *nginxconf.Directive, t foreignThing) *ParseError {
+func (p *parser) consistentHash(d *conflex.Directive, t foreignThing) *ParseError {
 	if err := p.use(d, d.Words[1]); err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ const jvmRouteVariable = "jvm_route"
 
 // jvmRoute reads jvm_route $cookie_NAME[|urlname] [reverse]: the route is what
 // stands behind the last dot of the session id, or before the first one.
-func (p *parser) jvmRoute(d *nginxconf.Directive, refusal *ParseError) *ParseError {
+func (p *parser) jvmRoute(d *conflex.Directive, refusal *ParseError) *ParseError {
 	if len(d.Args()) < 1 || !strings.HasPrefix(d.Words[1], "$cookie_") {
 		return refusal
 	}

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"strings"
 
-	"github.com/trunklb/trunk/internal/nginxconf"
+	"github.com/trunklb/trunk/internal/conflex"
 )
 
 // Expand replaces the servers whose address is a host name by one for each of
@@ -20,7 +20,7 @@ import (
 func Expand(servers []Server, lookup func(host string) ([]netip.Addr, error)) ([]Server, error) {
 	out := make([]Server, 0, len(servers))
 	for i, s := range servers {
-		a, refusal := nginxconf.ParseAddr(s.Addr, 80)
+		a, refusal := conflex.ParseAddr(s.Addr, 80)
 		if refusal != "" {
 			return nil, refusedAddr(i, s.Addr, refusal)
 		}
@@ -40,7 +40,7 @@ func Expand(servers []Server, lookup func(host string) ([]netip.Addr, error)) ([
 			return nil, &ResolveError{Server: i, Host: a.Host, Err: err}
 		}
 		for _, ip := range ips {
-			s.Addr = nginxconf.FormatAddr(ip, a.Port)
+			s.Addr = conflex.FormatAddr(ip, a.Port)
 			out = append(out, s)
 		}
 	}

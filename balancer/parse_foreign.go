@@ -3,7 +3,7 @@ package balancer
 import (
 	"strings"
 
-	"github.com/trunklb/trunk/internal/nginxconf"
+	"github.com/trunklb/trunk/internal/conflex"
 	"github.com/trunklb/trunk/peer"
 )
 
@@ -143,7 +143,7 @@ var foreignParameters = map[string]foreignThing{
 
 // foreignDirective deals with a directive in an upstream block that is not
 // nginx's own.
-func (p *parser) foreignDirective(d *nginxconf.Directive) *ParseError {
+func (p *parser) foreignDirective(d *conflex.Directive) *ParseError {
 	name := cstr(d.Name())
 	err := p.refuse(d, name, `unknown directive "`+name+`"`, hintUnknown(d))
 	t, known := foreignOf(d.Name())
@@ -168,7 +168,7 @@ func (p *parser) foreignDirective(d *nginxconf.Directive) *ParseError {
 }
 
 // foreignParameter deals with a parameter of a server line that is not nginx's.
-func (p *parser) foreignParameter(d *nginxconf.Directive, s *Server, word string) *ParseError {
+func (p *parser) foreignParameter(d *conflex.Directive, s *Server, word string) *ParseError {
 	err := p.invalidParameter(d, word)
 	name, value, hasValue := strings.Cut(word, "=")
 	if hasValue {
@@ -194,7 +194,7 @@ func (p *parser) foreignParameter(d *nginxconf.Directive, s *Server, word string
 
 // foreign refuses what is not nginx's own, or passes it over where the caller
 // allows that.
-func (p *parser) foreign(d *nginxconf.Directive, words []string, t foreignThing, err *ParseError) *ParseError {
+func (p *parser) foreign(d *conflex.Directive, words []string, t foreignThing, err *ParseError) *ParseError {
 	if t.class == ClassHarmless && p.opts.Lenient || t.class == ClassChoice && p.opts.AllowChoice {
 		p.passOver(d.Line, words, t.class, t.instead)
 		return nil

@@ -6,14 +6,14 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/trunklb/trunk/internal/nginxconf"
+	"github.com/trunklb/trunk/internal/conflex"
 )
 
 // Hints say what would be right. They guess at what was meant, by the mistakes
 // that people make; a text that is refused for another reason has none.
 
 // hintSyntax is for a text that is not nginx's language.
-func hintSyntax(e *nginxconf.SyntaxError) string {
+func hintSyntax(e *conflex.SyntaxError) string {
 	last := ""
 	if len(e.Words) > 0 {
 		last = e.Words[len(e.Words)-1]
@@ -42,7 +42,7 @@ func hintSyntax(e *nginxconf.SyntaxError) string {
 }
 
 // hintUnterminated is for { where ; is right.
-func hintUnterminated(d *nginxconf.Directive) string {
+func hintUnterminated(d *conflex.Directive) string {
 	if opensTemplate(d) {
 		return hintTemplate
 	}
@@ -53,7 +53,7 @@ func hintUnterminated(d *nginxconf.Directive) string {
 }
 
 // hintNoBrace is for a block directive that ended without a block.
-func hintNoBrace(d *nginxconf.Directive) string {
+func hintNoBrace(d *conflex.Directive) string {
 	switch d.Name() {
 	case "server":
 		return "server lines stand inside upstream NAME { }"
@@ -64,12 +64,12 @@ func hintNoBrace(d *nginxconf.Directive) string {
 }
 
 // hintNotHere is for a directive in the wrong place.
-func hintNotHere(d *nginxconf.Directive, where nginxconf.Context) string {
-	inUpstream := nginxconf.Command(d.Name(), nginxconf.Upstream) != nginxconf.NotHere
+func hintNotHere(d *conflex.Directive, where conflex.Context) string {
+	inUpstream := conflex.Command(d.Name(), conflex.Upstream) != conflex.NotHere
 	switch {
-	case where == nginxconf.StreamUpstream && inUpstream:
+	case where == conflex.StreamUpstream && inUpstream:
 		return "it is for upstreams in http { } only"
-	case where == nginxconf.Upstream || where == nginxconf.StreamUpstream:
+	case where == conflex.Upstream || where == conflex.StreamUpstream:
 		return "an upstream block holds servers and the method: is its closing brace missing?"
 	case d.Name() == "upstream":
 		return "upstream blocks stand in http { } or stream { }, not in a server or location"
@@ -82,7 +82,7 @@ func hintNotHere(d *nginxconf.Directive, where nginxconf.Context) string {
 }
 
 // hintUnknown is for a directive that nobody knows.
-func hintUnknown(d *nginxconf.Directive) string {
+func hintUnknown(d *conflex.Directive) string {
 	name := d.Name()
 	switch {
 	case strings.HasPrefix(name, "//") || strings.HasPrefix(name, "/*") || strings.HasPrefix(name, "--"):
@@ -93,7 +93,7 @@ func hintUnknown(d *nginxconf.Directive) string {
 		return invisible(name)
 	case name == "round_robin" || name == "roundrobin" || name == "rr" || name == "wrr":
 		return "round robin is what a block without a method does: leave the line out"
-	case nginxconf.Command(lower(name), nginxconf.Anywhere) != nginxconf.Unknown && lower(name) != name:
+	case conflex.Command(lower(name), conflex.Anywhere) != conflex.Unknown && lower(name) != name:
 		return "directives are lower case: " + lower(name)
 	case valueHint(name) != "":
 		return fmt.Sprintf("%s is a parameter of server: %s", name, valueHint(name))
@@ -110,7 +110,7 @@ func hintUnknown(d *nginxconf.Directive) string {
 			return "did you mean " + known + "?"
 		}
 	}
-	if meant := nginxconf.Misspelt(name); meant != "" {
+	if meant := conflex.Misspelt(name); meant != "" {
 		return "did you mean " + meant + "?"
 	}
 	if t, ok := foreignOf(name); ok {
@@ -120,7 +120,7 @@ func hintUnknown(d *nginxconf.Directive) string {
 }
 
 // hintCount is for the wrong number of words.
-func hintCount(d *nginxconf.Directive) string {
+func hintCount(d *conflex.Directive) string {
 	switch name := d.Name(); {
 	case opensTemplate(d) || isTemplate(strings.Join(d.Words, " ")):
 		return hintTemplate
@@ -160,11 +160,11 @@ func valueHint(name string) string {
 }
 
 // hintParameter is for a parameter that is not taken.
-func hintParameter(d *nginxconf.Directive, word string) string {
+func hintParameter(d *conflex.Directive, word string) string {
 	name, value, hasValue := strings.Cut(word, "=")
 	plain, _, _ := strings.Cut(strings.Trim(lower(name), ",;"), ":")
 	switch {
-	case nginxconf.Command(word, nginxconf.Upstream) == nginxconf.Simple && d.Start < d.Line:
+	case conflex.Command(word, conflex.Upstream) == conflex.Simple && d.Start < d.Line:
 		return fmt.Sprintf("the directive begins in line %d: is its ; missing?", d.Start)
 	case isTemplate(word) || strings.Contains(value, "$"):
 		return "parameters take no variables and no templates: write the value itself"
@@ -192,7 +192,7 @@ func hintParameter(d *nginxconf.Directive, word string) string {
 }
 
 // hasNext reports whether a word follows the given one.
-func hasNext(d *nginxconf.Directive, word string) bool { return d.Words[len(d.Words)-1] != word }
+func hasNext(d *conflex.Directive, word string) bool { return d.Words[len(d.Words)-1] != word }
 
 // hintSticky is for a word that sticky does not take.
 func hintSticky(word string) string {
@@ -204,7 +204,7 @@ func hintSticky(word string) string {
 }
 
 // hintAddr is for an address that is not taken.
-func hintAddr(d *nginxconf.Directive, text string) string {
+func hintAddr(d *conflex.Directive, text string) string {
 	host, path, hasPath := strings.Cut(text, "/")
 	switch {
 	case d.Name() != "server":
@@ -231,7 +231,7 @@ func hintAddr(d *nginxconf.Directive, text string) string {
 const hintTemplate = "this is a template: fill it in first"
 
 // opensTemplate reports whether a directive ends with the {{ of a template.
-func opensTemplate(d *nginxconf.Directive) bool {
+func opensTemplate(d *conflex.Directive) bool {
 	return d.Block != nil && len(d.Block.Directives) == 0 && d.Block.Err != nil && d.Block.Err.Message == `unexpected "{"`
 }
 
@@ -261,7 +261,7 @@ func invisible(s string) string {
 
 // looksLikeAddr reports whether a word begins like an address with a port.
 func looksLikeAddr(s string) bool {
-	a, refusal := nginxconf.ParseAddr(s, 80)
+	a, refusal := conflex.ParseAddr(s, 80)
 	return refusal == "" && (a.IP.IsValid() && !a.Numeric || a.IsName() && !a.NoPort)
 }
 

@@ -6,7 +6,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/trunklb/trunk/internal/nginxconf"
+	"github.com/trunklb/trunk/internal/conflex"
 )
 
 // maxIncludes bounds the files of one text, against files that include each
@@ -44,7 +44,7 @@ func IncludeFS(fsys fs.FS, prefix string) func(pattern string) ([]IncludeFile, e
 func isGlob(pattern string) bool { return strings.ContainsAny(pattern, "*?[") }
 
 // include reads the files of an include directive in the place where it stands.
-func (p *parser) include(d *nginxconf.Directive, walk func(*nginxconf.Block) *ParseError) *ParseError {
+func (p *parser) include(d *conflex.Directive, walk func(*conflex.Block) *ParseError) *ParseError {
 	if len(d.Args()) != 1 {
 		return p.wrongCount(d)
 	}
@@ -69,7 +69,7 @@ func (p *parser) include(d *nginxconf.Directive, walk func(*nginxconf.Block) *Pa
 	return nil
 }
 
-func (p *parser) includeFile(d *nginxconf.Directive, f IncludeFile, walk func(*nginxconf.Block) *ParseError) *ParseError {
+func (p *parser) includeFile(d *conflex.Directive, f IncludeFile, walk func(*conflex.Block) *ParseError) *ParseError {
 	p.includes++
 	for _, open := range p.files {
 		if open == f.Name || p.includes > maxIncludes {
@@ -78,13 +78,13 @@ func (p *parser) includeFile(d *nginxconf.Directive, f IncludeFile, walk func(*n
 		}
 	}
 	p.files = append(p.files, f.Name)
-	err := walk(nginxconf.Parse(f.Text))
+	err := walk(conflex.Parse(f.Text))
 	p.files = p.files[:len(p.files)-1]
 	return err
 }
 
 // includeMissing is for a text whose included files are not there.
-func (p *parser) includeMissing(d *nginxconf.Directive) *ParseError {
+func (p *parser) includeMissing(d *conflex.Directive) *ParseError {
 	pattern := d.Words[1]
 	if p.block == nil {
 		p.passOver(d.Line, d.Words, ClassOutside, "the file was not read; give ParseOptions.Include if it has upstream blocks")

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/trunklb/trunk/hash"
-	"github.com/trunklb/trunk/internal/nginxconf"
+	"github.com/trunklb/trunk/internal/conflex"
 	"github.com/trunklb/trunk/iphash"
 	"github.com/trunklb/trunk/leastconn"
 	"github.com/trunklb/trunk/leasttime"
@@ -21,7 +21,7 @@ const (
 )
 
 // choose sets the method, as every method's directive begins.
-func (p *parser) choose(d *nginxconf.Directive, m peer.Method, backup bool) {
+func (p *parser) choose(d *conflex.Directive, m peer.Method, backup bool) {
 	b := p.block
 	if b.chosen {
 		p.warn(d, CodeMethodRedefined, d.Name(), "load balancing method redefined", "the last one counts: leave the others out")
@@ -35,7 +35,7 @@ func (p *parser) choose(d *nginxconf.Directive, m peer.Method, backup bool) {
 	b.Config.Method = m
 }
 
-func (p *parser) hash(d *nginxconf.Directive) *ParseError {
+func (p *parser) hash(d *conflex.Directive) *ParseError {
 	m := hash.Method{Key: d.Words[1]}
 	if err := p.use(d, m.Key); err != nil {
 		return err
@@ -51,12 +51,12 @@ func (p *parser) hash(d *nginxconf.Directive) *ParseError {
 	return nil
 }
 
-func (p *parser) ipHash(d *nginxconf.Directive) *ParseError {
+func (p *parser) ipHash(d *conflex.Directive) *ParseError {
 	p.choose(d, iphash.New(), false)
 	return nil
 }
 
-func (p *parser) leastConn(d *nginxconf.Directive) *ParseError {
+func (p *parser) leastConn(d *conflex.Directive) *ParseError {
 	p.choose(d, leastconn.New(), true)
 	return nil
 }
@@ -71,7 +71,7 @@ var (
 	}
 )
 
-func (p *parser) leastTime(d *nginxconf.Directive) *ParseError {
+func (p *parser) leastTime(d *conflex.Directive) *ParseError {
 	modes, names := httpModes, "header or last_byte"
 	if p.section.stream {
 		modes, names = streamModes, "connect, first_byte or last_byte"
@@ -96,7 +96,7 @@ func (p *parser) leastTime(d *nginxconf.Directive) *ParseError {
 	return nil
 }
 
-func (p *parser) random(d *nginxconf.Directive) *ParseError {
+func (p *parser) random(d *conflex.Directive) *ParseError {
 	p.choose(d, random.Method{Two: p.block.two}, false)
 	if len(d.Words) == 1 {
 		return nil
@@ -117,14 +117,14 @@ func (p *parser) random(d *nginxconf.Directive) *ParseError {
 	return nil
 }
 
-func (p *parser) invalidParameter(d *nginxconf.Directive, word string) *ParseError {
+func (p *parser) invalidParameter(d *conflex.Directive, word string) *ParseError {
 	return p.refuse(d, word, `invalid parameter "`+word+`"`, hintParameter(d, word))
 }
 
 // use checks the grammar of a text with variables, and remembers them for the
 // end of the section.
-func (p *parser) use(d *nginxconf.Directive, text string) *ParseError {
-	names, err := nginxconf.Variables(text)
+func (p *parser) use(d *conflex.Directive, text string) *ParseError {
+	names, err := conflex.Variables(text)
 	if err != nil {
 		return p.refuse(d, text, err.Error(), `write $name or ${name}; nginx has no way to write a plain dollar sign`)
 	}
@@ -136,7 +136,7 @@ func (p *parser) use(d *nginxconf.Directive, text string) *ParseError {
 func (p *parser) checkVariables() *ParseError {
 	s := p.section
 	for _, name := range s.uses {
-		if s.defined[name] || nginxconf.KnownVariable(name, s.stream) || p.hasVariable(name) {
+		if s.defined[name] || conflex.KnownVariable(name, s.stream) || p.hasVariable(name) {
 			continue
 		}
 		return &ParseError{Word: "$" + name, Message: `unknown "` + name + `" variable`,

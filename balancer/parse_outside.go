@@ -3,7 +3,7 @@ package balancer
 import (
 	"strings"
 
-	"github.com/trunklb/trunk/internal/nginxconf"
+	"github.com/trunklb/trunk/internal/conflex"
 )
 
 // passesOutside reports whether a directive that nginx does not know may stand
@@ -11,7 +11,7 @@ import (
 // looks like an upstream block gone wrong, or like one of nginx's directives
 // misspelt, is not let through, nor, on the topmost level of a text that is no
 // whole configuration, what no module is known to have.
-func (p *parser) passesOutside(d *nginxconf.Directive, at position) bool {
+func (p *parser) passesOutside(d *conflex.Directive, at position) bool {
 	name := d.Name()
 	switch {
 	case !isModuleName(name), d.Block != nil && looksLikeUpstream(d):
@@ -19,7 +19,7 @@ func (p *parser) passesOutside(d *nginxconf.Directive, at position) bool {
 	case p.opts.Lenient, knownModule(name):
 		return true
 	}
-	if nginxconf.Misspelt(name) != "" {
+	if conflex.Misspelt(name) != "" {
 		return false
 	}
 	_, foreign := foreignOf(name)
@@ -28,12 +28,12 @@ func (p *parser) passesOutside(d *nginxconf.Directive, at position) bool {
 }
 
 // foreignOutside passes over a directive outside the upstream blocks.
-func (p *parser) foreignOutside(d *nginxconf.Directive, at position) *ParseError {
+func (p *parser) foreignOutside(d *conflex.Directive, at position) *ParseError {
 	p.define(d)
 	if name := d.Name(); !p.noted[name] {
 		p.noted[name] = true
 		instead := "not nginx's own; it has no influence on the upstreams"
-		if nginxconf.Command(name, nginxconf.Anywhere) != nginxconf.Unknown {
+		if conflex.Command(name, conflex.Anywhere) != conflex.Unknown {
 			instead = "nginx takes it in another place only"
 		}
 		if t, ok := foreignOf(name); ok {
@@ -60,7 +60,7 @@ func isModuleName(s string) bool {
 }
 
 // looksLikeUpstream reports whether a block is an upstream but for its name.
-func looksLikeUpstream(d *nginxconf.Directive) bool {
+func looksLikeUpstream(d *conflex.Directive) bool {
 	if near(d.Name(), "upstream") || strings.HasPrefix(d.Name(), "upstream") {
 		return true
 	}

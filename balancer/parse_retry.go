@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/trunklb/trunk/internal/nginxconf"
+	"github.com/trunklb/trunk/internal/conflex"
 )
 
 // Codes of [ParseConfig] for the locations that pass to an upstream.
@@ -75,7 +75,7 @@ type pass struct {
 
 // retryDirective takes note of a directive that says where requests go, or what
 // happens when they fail.
-func (p *parser) retryDirective(d *nginxconf.Directive, at position) *ParseError {
+func (p *parser) retryDirective(d *conflex.Directive, at position) *ParseError {
 	family, name, found := strings.Cut(d.Name(), "_")
 	if !found || p.section == nil {
 		return nil
@@ -92,12 +92,12 @@ func (p *parser) retryDirective(d *nginxconf.Directive, at position) *ParseError
 	case "next_upstream":
 		return p.nextUpstream(d, at)
 	case "next_upstream_tries":
-		return p.retryNumber(d, at, nginxconf.Number, "invalid number")
+		return p.retryNumber(d, at, conflex.Number, "invalid number")
 	case "next_upstream_timeout", "connect_timeout", "read_timeout", "send_timeout":
-		return p.retryNumber(d, at, nginxconf.Millis, "invalid value")
+		return p.retryNumber(d, at, conflex.Millis, "invalid value")
 	case "timeout":
 		if p.section.stream {
-			return p.retryNumber(d, at, nginxconf.Millis, "invalid value")
+			return p.retryNumber(d, at, conflex.Millis, "invalid value")
 		}
 	}
 	return nil
@@ -111,7 +111,7 @@ func (l *level) set(name string, s setting) {
 	l.settings[name] = s
 }
 
-func (p *parser) retryNumber(d *nginxconf.Directive, at position, read func(string) (int64, bool), invalid string) *ParseError {
+func (p *parser) retryNumber(d *conflex.Directive, at position, read func(string) (int64, bool), invalid string) *ParseError {
 	if len(d.Args()) != 1 {
 		return p.wrongCount(d)
 	}
@@ -127,7 +127,7 @@ func (p *parser) retryNumber(d *nginxconf.Directive, at position, read func(stri
 }
 
 // nextUpstream reads the kinds; two lines on one level add up, as in nginx.
-func (p *parser) nextUpstream(d *nginxconf.Directive, at position) *ParseError {
+func (p *parser) nextUpstream(d *conflex.Directive, at position) *ParseError {
 	if len(d.Args()) == 0 {
 		return p.wrongCount(d)
 	}
@@ -173,7 +173,7 @@ func kindOf(word string) (Kind, bool) {
 
 // passDirective notes where requests go. A name without variables is an
 // upstream to nginx, whether or not a block has the name.
-func (p *parser) passDirective(d *nginxconf.Directive, at position, family string) *ParseError {
+func (p *parser) passDirective(d *conflex.Directive, at position, family string) *ParseError {
 	if len(d.Args()) != 1 {
 		return p.wrongCount(d)
 	}
@@ -190,7 +190,7 @@ func (p *parser) passDirective(d *nginxconf.Directive, at position, family strin
 			target = target[:i]
 		}
 	}
-	a, reason := nginxconf.ParseAddr(target, port)
+	a, reason := conflex.ParseAddr(target, port)
 	if dynamic {
 		reason = "" // nginx looks at request time
 	} else if reason != "" {
@@ -234,7 +234,7 @@ func passTarget(url, family string, stream bool) (rest string, port int, ok bool
 }
 
 // addReference enters what a location passes to among the upstreams.
-func (p *parser) addReference(d *nginxconf.Directive, a nginxconf.Addr) *ParseError {
+func (p *parser) addReference(d *conflex.Directive, a conflex.Addr) *ParseError {
 	for _, ref := range p.section.byName[lower(a.Host)] {
 		if ref.block != nil && !a.NoPort && !a.IsUnix() {
 			return p.refuse(d, a.Text, fmt.Sprintf(`upstream "%s" may not have port %d`, a.Host, a.Port),
@@ -254,7 +254,7 @@ func (p *parser) initImplicit(ref *upstreamRef) *ParseError {
 	if ref.port == 0 || p.opts.Lookup == nil {
 		return nil
 	}
-	a, reason := nginxconf.ParseAddr(ref.host, ref.port)
+	a, reason := conflex.ParseAddr(ref.host, ref.port)
 	if reason != "" || !a.IsName() {
 		return nil
 	}

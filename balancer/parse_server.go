@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/trunklb/trunk/internal/nginxconf"
+	"github.com/trunklb/trunk/internal/conflex"
 	"github.com/trunklb/trunk/peer"
 )
 
@@ -15,7 +15,7 @@ import (
 const CodeFailTimeout Code = "fail-timeout-saturated"
 
 // server reads a server line.
-func (p *parser) server(d *nginxconf.Directive) *ParseError {
+func (p *parser) server(d *conflex.Directive) *ParseError {
 	s := Server{Name: d.Words[1]}
 	for _, word := range d.Words[2:] {
 		if err := p.serverParameter(d, &s, word); err != nil {
@@ -34,7 +34,7 @@ func (p *parser) server(d *nginxconf.Directive) *ParseError {
 }
 
 // serverParameter reads one parameter; of several alike the last counts.
-func (p *parser) serverParameter(d *nginxconf.Directive, s *Server, word string) *ParseError {
+func (p *parser) serverParameter(d *conflex.Directive, s *Server, word string) *ParseError {
 	name, value, hasValue := strings.Cut(word, "=")
 	if !hasValue {
 		return p.serverFlag(d, s, word)
@@ -76,7 +76,7 @@ func (p *parser) serverParameter(d *nginxconf.Directive, s *Server, word string)
 
 // serverFlag reads a parameter without a value. Of down and drain the last
 // counts: nginx keeps both in one field.
-func (p *parser) serverFlag(d *nginxconf.Directive, s *Server, word string) *ParseError {
+func (p *parser) serverFlag(d *conflex.Directive, s *Server, word string) *ParseError {
 	switch flag := cstr(word); {
 	case flag == "backup":
 		if p.block.noBackup {
@@ -96,8 +96,8 @@ func (p *parser) serverFlag(d *nginxconf.Directive, s *Server, word string) *Par
 	return nil
 }
 
-func (p *parser) failTimeout(d *nginxconf.Directive, value string) (time.Duration, bool) {
-	n, ok := nginxconf.Seconds(value)
+func (p *parser) failTimeout(d *conflex.Directive, value string) (time.Duration, bool) {
+	n, ok := conflex.Seconds(value)
 	switch {
 	case !ok:
 		return 0, false
@@ -113,20 +113,20 @@ func (p *parser) failTimeout(d *nginxconf.Directive, value string) (time.Duratio
 
 // number reads a number that fits an int, which on 64-bit machines is nginx's own.
 func number(s string) (int, bool) {
-	n, ok := nginxconf.Number(s)
+	n, ok := conflex.Number(s)
 	return int(n), ok && n <= math.MaxInt
 }
 
 // serverAddr reads the address; n is the number of addresses behind it, as far
 // as they are known.
-func (p *parser) serverAddr(d *nginxconf.Directive, s *Server) (n int, err *ParseError) {
+func (p *parser) serverAddr(d *conflex.Directive, s *Server) (n int, err *ParseError) {
 	refuse := func(message string) *ParseError {
 		return p.refuse(d, s.Name, message, hintAddr(d, s.Name))
 	}
 	if s.Service != "" && !s.Resolve {
 		return 0, refuse(fmt.Sprintf(`service upstream "%s" requires "resolve" parameter`, s.Name))
 	}
-	a, reason := nginxconf.ParseAddr(s.Name, 80)
+	a, reason := conflex.ParseAddr(s.Name, 80)
 	if reason != "" {
 		return 0, refuse(fmt.Sprintf(`%s in upstream "%s"`, reason, s.Name))
 	}
@@ -151,7 +151,7 @@ func (p *parser) serverAddr(d *nginxconf.Directive, s *Server) (n int, err *Pars
 
 // lookup asks for a name, if somebody can be asked. Of names that no resolver
 // can know nobody needs to be asked.
-func (p *parser) lookup(d *nginxconf.Directive, a nginxconf.Addr) (int, *ParseError) {
+func (p *parser) lookup(d *conflex.Directive, a conflex.Addr) (int, *ParseError) {
 	if a.Numeric {
 		return 1, nil
 	}
@@ -175,7 +175,7 @@ func (p *parser) lookup(d *nginxconf.Directive, a nginxconf.Addr) (int, *ParseEr
 
 // addWeight sums the weights of the server's group. nginx lets the sum
 // overflow; here it is refused.
-func (p *parser) addWeight(d *nginxconf.Directive, s *Server, n int) *ParseError {
+func (p *parser) addWeight(d *conflex.Directive, s *Server, n int) *ParseError {
 	group := 0
 	if s.Backup {
 		group = 1

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/trunklb/trunk/internal/nginxconf"
+	"github.com/trunklb/trunk/internal/conflex"
 	"github.com/trunklb/trunk/sticky"
 )
 
 // sticky reads sticky cookie, route or learn.
-func (p *parser) sticky(d *nginxconf.Directive) *ParseError {
+func (p *parser) sticky(d *conflex.Directive) *ParseError {
 	b := p.block
 	if b.sticky != nil {
 		return p.duplicate(d)
@@ -38,7 +38,7 @@ func (p *parser) sticky(d *nginxconf.Directive) *ParseError {
 	return nil
 }
 
-func (p *parser) stickyCookie(d *nginxconf.Directive) (sticky.Sticky, *ParseError) {
+func (p *parser) stickyCookie(d *conflex.Directive) (sticky.Sticky, *ParseError) {
 	c := sticky.Cookie{Name: d.Words[2]}
 	if c.Name == "" {
 		return nil, p.stickyError(d, c.Name, "empty cookie name", "")
@@ -73,7 +73,7 @@ func isCookieParameter(name string, hasValue bool) bool {
 	return false
 }
 
-func (p *parser) cookieParameter(d *nginxconf.Directive, c *sticky.Cookie, word, name, value string) *ParseError {
+func (p *parser) cookieParameter(d *conflex.Directive, c *sticky.Cookie, word, name, value string) *ParseError {
 	switch name {
 	case "httponly":
 		c.HTTPOnly = true
@@ -115,7 +115,7 @@ func cookieExpires(value string) (time.Duration, bool) {
 	if value == "max" {
 		return sticky.MaxExpires, true
 	}
-	n, ok := nginxconf.Seconds(value)
+	n, ok := conflex.Seconds(value)
 	switch {
 	case !ok:
 		return 0, false
@@ -127,7 +127,7 @@ func cookieExpires(value string) (time.Duration, bool) {
 	return time.Duration(n) * time.Second, true
 }
 
-func (p *parser) stickyRoute(d *nginxconf.Directive) (sticky.Sticky, *ParseError) {
+func (p *parser) stickyRoute(d *conflex.Directive) (sticky.Sticky, *ParseError) {
 	var r sticky.Route
 	for _, word := range d.Words[2:] {
 		if !strings.HasPrefix(word, "$") {
@@ -146,20 +146,20 @@ func (p *parser) stickyRoute(d *nginxconf.Directive) (sticky.Sticky, *ParseError
 const CodeOneVariable Code = "one-variable"
 
 // useOne notes a word that is one variable, braces and all.
-func (p *parser) useOne(d *nginxconf.Directive, word string) *ParseError {
+func (p *parser) useOne(d *conflex.Directive, word string) *ParseError {
 	name := lower(word[1:])
 	if name == "" {
 		return p.refuse(d, word, `invalid variable name "$"`, "write the variable's name behind the dollar sign")
 	}
 	p.section.uses = append(p.section.uses, name)
-	if names, err := nginxconf.Variables(word); err != nil || len(names) != 1 || names[0] != name {
+	if names, err := conflex.Variables(word); err != nil || len(names) != 1 || names[0] != name {
 		p.warn(d, CodeOneVariable, word, fmt.Sprintf("nginx reads %q as the name of a single variable", word[1:]),
 			"sticky takes variables alone, one per word, without braces or other text")
 	}
 	return nil
 }
 
-func (p *parser) stickyLearn(d *nginxconf.Directive) (sticky.Sticky, *ParseError) {
+func (p *parser) stickyLearn(d *conflex.Directive) (sticky.Sticky, *ParseError) {
 	l := sticky.Learn{}
 	for _, word := range d.Words[2:] {
 		if err := p.learnParameter(d, &l, word); err != nil {
@@ -177,7 +177,7 @@ func (p *parser) stickyLearn(d *nginxconf.Directive) (sticky.Sticky, *ParseError
 	return l, nil
 }
 
-func (p *parser) learnParameter(d *nginxconf.Directive, l *sticky.Learn, word string) *ParseError {
+func (p *parser) learnParameter(d *conflex.Directive, l *sticky.Learn, word string) *ParseError {
 	name, value, hasValue := strings.Cut(word, "=")
 	switch {
 	case cstr(word) == "header":
@@ -203,7 +203,7 @@ func (p *parser) learnParameter(d *nginxconf.Directive, l *sticky.Learn, word st
 	return err
 }
 
-func (p *parser) learnVariable(d *nginxconf.Directive, to *[]string, word, name, value string) *ParseError {
+func (p *parser) learnVariable(d *conflex.Directive, to *[]string, word, name, value string) *ParseError {
 	if !strings.HasPrefix(value, "$") {
 		return p.stickyError(d, word, `missing variable in the "`+name+`" parameter`, "write "+name+"=$...")
 	}
@@ -211,9 +211,9 @@ func (p *parser) learnVariable(d *nginxconf.Directive, to *[]string, word, name,
 	return p.useOne(d, value)
 }
 
-func (p *parser) learnZone(d *nginxconf.Directive, l *sticky.Learn, word, value string) *ParseError {
+func (p *parser) learnZone(d *conflex.Directive, l *sticky.Learn, word, value string) *ParseError {
 	name, text, hasSize := strings.Cut(value, ":")
-	size, ok := nginxconf.Size(text)
+	size, ok := conflex.Size(text)
 	switch {
 	case l.Zone != "":
 		return p.stickyError(d, word, "duplicate zone", "")
@@ -239,8 +239,8 @@ func (p *parser) learnZone(d *nginxconf.Directive, l *sticky.Learn, word, value 
 	return nil
 }
 
-func (p *parser) learnTimeout(d *nginxconf.Directive, l *sticky.Learn, word, value string) *ParseError {
-	n, ok := nginxconf.Millis(value)
+func (p *parser) learnTimeout(d *conflex.Directive, l *sticky.Learn, word, value string) *ParseError {
+	n, ok := conflex.Millis(value)
 	if !ok {
 		return p.stickyError(d, word, "invalid timeout", "write a time such as 10m")
 	}
@@ -254,10 +254,10 @@ func millis(n int64) time.Duration {
 	return time.Duration(min(n, most)) * time.Millisecond
 }
 
-func (p *parser) stickyError(d *nginxconf.Directive, word, message, hint string) *ParseError {
+func (p *parser) stickyError(d *conflex.Directive, word, message, hint string) *ParseError {
 	return p.refuse(d, word, `"sticky" directive `+message, hint)
 }
 
-func (p *parser) unknownParameter(d *nginxconf.Directive, word string) *ParseError {
+func (p *parser) unknownParameter(d *conflex.Directive, word string) *ParseError {
 	return p.refuse(d, word, `unknown parameter "`+word+`"`, hintSticky(word))
 }

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/trunklb/trunk/internal/nginxconf"
+	"github.com/trunklb/trunk/internal/conflex"
 	"github.com/trunklb/trunk/sticky"
 )
 
@@ -43,7 +43,7 @@ type upstreamRef struct {
 }
 
 // upstream reads an upstream block.
-func (p *parser) upstream(d *nginxconf.Directive) *ParseError {
+func (p *parser) upstream(d *conflex.Directive) *ParseError {
 	if len(d.Args()) != 1 {
 		return p.wrongCount(d)
 	}
@@ -70,7 +70,7 @@ func (p *parser) upstream(d *nginxconf.Directive) *ParseError {
 }
 
 // addBlock enters a block among the upstreams of its section.
-func (p *parser) addBlock(d *nginxconf.Directive, b *block) *ParseError {
+func (p *parser) addBlock(d *conflex.Directive, b *block) *ParseError {
 	key := lower(b.Config.Name)
 	if refs := p.section.byName[key]; len(refs) > 0 {
 		ref := refs[0] // nginx looks no further
@@ -107,7 +107,7 @@ func lineOf(file string, line int) string {
 
 // walkBlock executes the directives of an upstream block, or of a file
 // that it includes.
-func (p *parser) walkBlock(b *nginxconf.Block) *ParseError {
+func (p *parser) walkBlock(b *conflex.Block) *ParseError {
 	for _, d := range b.Directives {
 		if err := p.inBlock(d); err != nil {
 			return err
@@ -120,7 +120,7 @@ func (p *parser) walkBlock(b *nginxconf.Block) *ParseError {
 // takes, and what it does.
 type blockCommand struct {
 	least, most int
-	run         func(*parser, *nginxconf.Directive) *ParseError
+	run         func(*parser, *conflex.Directive) *ParseError
 	// other: neither server, sticky nor a method.
 	other bool
 }
@@ -151,15 +151,15 @@ func init() {
 }
 
 // inBlock executes a directive of an upstream block.
-func (p *parser) inBlock(d *nginxconf.Directive) *ParseError {
-	name, where := cstr(d.Name()), nginxconf.Upstream
+func (p *parser) inBlock(d *conflex.Directive) *ParseError {
+	name, where := cstr(d.Name()), conflex.Upstream
 	if p.section.stream {
-		where = nginxconf.StreamUpstream
+		where = conflex.StreamUpstream
 	}
-	switch nginxconf.Command(d.Name(), where) {
-	case nginxconf.Unknown:
+	switch conflex.Command(d.Name(), where) {
+	case conflex.Unknown:
 		return p.foreignDirective(d)
-	case nginxconf.NotHere:
+	case conflex.NotHere:
 		return p.refuse(d, name, `"`+name+`" directive is not allowed here`, hintNotHere(d, where))
 	}
 	if d.Block != nil {
@@ -178,7 +178,7 @@ func (p *parser) inBlock(d *nginxconf.Directive) *ParseError {
 	return c.run(p, d)
 }
 
-func (p *parser) includeServers(d *nginxconf.Directive) *ParseError {
+func (p *parser) includeServers(d *conflex.Directive) *ParseError {
 	return p.include(d, p.walkBlock)
 }
 

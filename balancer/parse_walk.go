@@ -3,7 +3,7 @@ package balancer
 import (
 	"strings"
 
-	"github.com/trunklb/trunk/internal/nginxconf"
+	"github.com/trunklb/trunk/internal/conflex"
 )
 
 // A parser executes directives in the order of the text, as nginx does.
@@ -48,16 +48,16 @@ type section struct {
 // A position is where a directive stands: what may stand there, and the level
 // whose settings hold.
 type position struct {
-	where nginxconf.Context
+	where conflex.Context
 	level *level
 }
 
 // text reads the text itself. One without http { } and stream { } is read as
 // the inside of an http { }.
-func (p *parser) text(b *nginxconf.Block) *ParseError {
+func (p *parser) text(b *conflex.Block) *ParseError {
 	var err *ParseError
 	if isWhole(b) {
-		err = p.walk(b, position{nginxconf.Main, nil})
+		err = p.walk(b, position{conflex.Main, nil})
 	} else {
 		err = p.inSection(false, func(at position) *ParseError { return p.walk(b, at) })
 	}
@@ -68,7 +68,7 @@ func (p *parser) text(b *nginxconf.Block) *ParseError {
 }
 
 // isWhole reports whether a text has sections of its own.
-func isWhole(b *nginxconf.Block) bool {
+func isWhole(b *conflex.Block) bool {
 	for _, d := range b.Directives {
 		switch d.Name() {
 		case "http", "stream", "events", "mail":
@@ -84,9 +84,9 @@ func isWhole(b *nginxconf.Block) bool {
 func (p *parser) inSection(stream bool, read func(position) *ParseError) *ParseError {
 	p.section = &section{stream: stream, byName: map[string][]*upstreamRef{},
 		defined: map[string]bool{}, passes: map[string][]*pass{}}
-	at := position{nginxconf.HTTP, &level{}}
+	at := position{conflex.HTTP, &level{}}
 	if stream {
-		at.where = nginxconf.Stream
+		at.where = conflex.Stream
 	}
 	err := read(at)
 	if err == nil {
@@ -98,7 +98,7 @@ func (p *parser) inSection(stream bool, read func(position) *ParseError) *ParseE
 
 // walk executes the directives of a block, up to the place where the text goes
 // wrong.
-func (p *parser) walk(b *nginxconf.Block, at position) *ParseError {
+func (p *parser) walk(b *conflex.Block, at position) *ParseError {
 	for _, d := range b.Directives {
 		if err := p.directive(d, at); err != nil {
 			return err
@@ -108,18 +108,18 @@ func (p *parser) walk(b *nginxconf.Block, at position) *ParseError {
 }
 
 // directive executes a directive outside the upstream blocks.
-func (p *parser) directive(d *nginxconf.Directive, at position) *ParseError {
-	verdict := nginxconf.Command(d.Name(), at.where)
+func (p *parser) directive(d *conflex.Directive, at position) *ParseError {
+	verdict := conflex.Command(d.Name(), at.where)
 	if err := p.standing(d, verdict, at); err != nil {
 		return err
 	}
-	if verdict == nginxconf.Unknown || verdict == nginxconf.NotHere && !p.readsAnyway(d) {
+	if verdict == conflex.Unknown || verdict == conflex.NotHere && !p.readsAnyway(d) {
 		return p.foreignOutside(d, at)
 	}
 	p.define(d)
 	switch d.Name() {
 	case "include":
-		return p.include(d, func(b *nginxconf.Block) *ParseError { return p.walk(b, at) })
+		return p.include(d, func(b *conflex.Block) *ParseError { return p.walk(b, at) })
 	case "http", "stream":
 		return p.sectionDirective(d)
 	case "upstream":
@@ -129,7 +129,7 @@ func (p *parser) directive(d *nginxconf.Directive, at position) *ParseError {
 	case "map", "geo", "types", "split_clients", "charset_map":
 		return p.table(d.Block)
 	case "resolver":
-		if at.where&(nginxconf.HTTP|nginxconf.Stream) != 0 {
+		if at.where&(conflex.HTTP|conflex.Stream) != 0 {
 			p.section.resolver = true
 		}
 		return nil
@@ -142,27 +142,27 @@ func (p *parser) directive(d *nginxconf.Directive, at position) *ParseError {
 
 // readsAnyway reports whether a lenient reading goes into a block that nginx
 // would not have in this place: a location beside its upstream, as people paste it.
-func (p *parser) readsAnyway(d *nginxconf.Directive) bool {
+func (p *parser) readsAnyway(d *conflex.Directive) bool {
 	return p.section != nil && d.Block != nil && (d.Name() == "location" || d.Name() == "upstream")
 }
 
 // standing checks that a directive's name is known here, and how it ends.
-func (p *parser) standing(d *nginxconf.Directive, v nginxconf.Verdict, at position) *ParseError {
+func (p *parser) standing(d *conflex.Directive, v conflex.Verdict, at position) *ParseError {
 	name := cstr(d.Name())
 	switch {
-	case v == nginxconf.Simple && d.Block != nil:
+	case v == conflex.Simple && d.Block != nil:
 		return p.refuse(d, name, `directive "`+name+`" is not terminated by ";"`, hintUnterminated(d))
-	case v == nginxconf.Braces && d.Block == nil:
+	case v == conflex.Braces && d.Block == nil:
 		return p.refuse(d, name, `directive "`+name+`" has no opening "{"`, hintNoBrace(d))
-	case v == nginxconf.NotHere && !p.opts.Lenient:
+	case v == conflex.NotHere && !p.opts.Lenient:
 		return p.refuse(d, name, `"`+name+`" directive is not allowed here`, hintNotHere(d, at.where))
-	case v == nginxconf.Unknown && !p.passesOutside(d, at):
+	case v == conflex.Unknown && !p.passesOutside(d, at):
 		return p.refuse(d, name, `unknown directive "`+name+`"`, hintUnknown(d))
 	}
 	return nil
 }
 
-func (p *parser) sectionDirective(d *nginxconf.Directive) *ParseError {
+func (p *parser) sectionDirective(d *conflex.Directive) *ParseError {
 	if len(d.Args()) > 0 {
 		return p.wrongCount(d)
 	}
@@ -179,27 +179,27 @@ func (p *parser) sectionDirective(d *nginxconf.Directive) *ParseError {
 }
 
 // levelDirective reads a block that inherits the settings of the one around it.
-func (p *parser) levelDirective(d *nginxconf.Directive, at position) *ParseError {
+func (p *parser) levelDirective(d *conflex.Directive, at position) *ParseError {
 	inner := position{level: &level{parent: at.level}}
 	if err := p.levelWords(d); err != nil {
 		return err
 	}
 	switch d.Name() {
 	case "server":
-		inner.where = nginxconf.HTTPServer
-		if at.where == nginxconf.Stream {
-			inner.where = nginxconf.StreamServer
+		inner.where = conflex.HTTPServer
+		if at.where == conflex.Stream {
+			inner.where = conflex.StreamServer
 		}
 	case "location":
-		inner.where = nginxconf.Location
+		inner.where = conflex.Location
 		inner.level.location = strings.Join(d.Args(), " ")
 	case "if":
-		inner.where = nginxconf.ServerIf
-		if at.where == nginxconf.Location {
-			inner.where = nginxconf.LocationIf
+		inner.where = conflex.ServerIf
+		if at.where == conflex.Location {
+			inner.where = conflex.LocationIf
 		}
 	case "limit_except":
-		inner.where = nginxconf.LimitExcept
+		inner.where = conflex.LimitExcept
 	}
 	if inner.level.location == "" && at.level != nil {
 		inner.level.location = at.level.location
@@ -208,7 +208,7 @@ func (p *parser) levelDirective(d *nginxconf.Directive, at position) *ParseError
 }
 
 // levelWords checks the words in front of such a block.
-func (p *parser) levelWords(d *nginxconf.Directive) *ParseError {
+func (p *parser) levelWords(d *conflex.Directive) *ParseError {
 	n := len(d.Args())
 	switch d.Name() {
 	case "server":
@@ -232,7 +232,7 @@ func (p *parser) levelWords(d *nginxconf.Directive) *ParseError {
 
 // table reads a block whose lines are not directives, such as map's. Only
 // include is one.
-func (p *parser) table(b *nginxconf.Block) *ParseError {
+func (p *parser) table(b *conflex.Block) *ParseError {
 	for _, d := range b.Directives {
 		if d.Block != nil {
 			return p.refuse(d, d.Name(), `unexpected "{"`, `quotes go around a word with braces`)
@@ -248,7 +248,7 @@ func (p *parser) table(b *nginxconf.Block) *ParseError {
 
 // define remembers the variables that a directive makes: set, map and their
 // kin, and the named groups of regular expressions.
-func (p *parser) define(d *nginxconf.Directive) {
+func (p *parser) define(d *conflex.Directive) {
 	if p.section == nil {
 		return
 	}
@@ -272,7 +272,7 @@ func definesVariables(name string) bool {
 	case "set", "map", "geo", "split_clients", "auth_request_set", "perl_set":
 		return true
 	}
-	return nginxconf.Command(name, nginxconf.Anywhere) == nginxconf.Unknown
+	return conflex.Command(name, conflex.Anywhere) == conflex.Unknown
 }
 
 // defineGroups finds (?<name>...), (?P<name>...) and (?'name'...).
@@ -294,7 +294,7 @@ func (p *parser) defineGroups(word string) {
 }
 
 // syntax turns a syntax error into the error that is returned.
-func (p *parser) syntax(e *nginxconf.SyntaxError) *ParseError {
+func (p *parser) syntax(e *conflex.SyntaxError) *ParseError {
 	if e == nil {
 		return nil
 	}
@@ -306,21 +306,21 @@ func (p *parser) syntax(e *nginxconf.SyntaxError) *ParseError {
 }
 
 // refuse makes the error of a directive.
-func (p *parser) refuse(d *nginxconf.Directive, word, message, hint string) *ParseError {
+func (p *parser) refuse(d *conflex.Directive, word, message, hint string) *ParseError {
 	return &ParseError{File: p.file(), Line: d.Line, Word: word, Message: message, Hint: hint}
 }
 
-func (p *parser) wrongCount(d *nginxconf.Directive) *ParseError {
+func (p *parser) wrongCount(d *conflex.Directive) *ParseError {
 	name := cstr(d.Name())
 	return p.refuse(d, name, `invalid number of arguments in "`+name+`" directive`, hintCount(d))
 }
 
-func (p *parser) duplicate(d *nginxconf.Directive) *ParseError {
+func (p *parser) duplicate(d *conflex.Directive) *ParseError {
 	return p.refuse(d, d.Name(), `"`+d.Name()+`" directive is duplicate`, "once is enough: leave one of them out")
 }
 
 // warn adds a warning about the directive.
-func (p *parser) warn(d *nginxconf.Directive, code Code, word, message, hint string) {
+func (p *parser) warn(d *conflex.Directive, code Code, word, message, hint string) {
 	p.warning(p.block, Warning{Code: code, File: p.file(), Line: d.Line, Word: word, Message: message, Hint: hint})
 }
 

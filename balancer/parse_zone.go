@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/trunklb/trunk/internal/nginxconf"
+	"github.com/trunklb/trunk/internal/conflex"
 )
 
 // leastZone is the least size of a shared memory zone: eight pages.
@@ -30,7 +30,7 @@ const (
 )
 
 // addZone enters a zone, or finds it.
-func (p *parser) addZone(d *nginxconf.Directive, name string, size int64, kind zoneKind) (*zone, *ParseError) {
+func (p *parser) addZone(d *conflex.Directive, name string, size int64, kind zoneKind) (*zone, *ParseError) {
 	z := p.zones[name]
 	if z == nil {
 		z = &zone{name: name, size: size, kind: kind}
@@ -68,14 +68,14 @@ func (p *parser) checkZones() *ParseError {
 }
 
 // zone reads an upstream's zone. Of two the last counts.
-func (p *parser) zone(d *nginxconf.Directive) *ParseError {
+func (p *parser) zone(d *conflex.Directive) *ParseError {
 	name, size := d.Words[1], int64(0)
 	if name == "" {
 		return p.refuse(d, name, `invalid zone name ""`, "")
 	}
 	if len(d.Words) == 3 {
 		var ok bool
-		if size, ok = nginxconf.Size(d.Words[2]); !ok {
+		if size, ok = conflex.Size(d.Words[2]); !ok {
 			return p.refuse(d, d.Words[2], `invalid zone size "`+d.Words[2]+`"`, "write a number of bytes, with k or m")
 		}
 		if size < leastZone {
@@ -99,7 +99,7 @@ func (p *parser) zone(d *nginxconf.Directive) *ParseError {
 
 var defaultKeepalive = Keepalive{Max: 32, Local: true, Requests: 1000, Time: time.Hour, Timeout: time.Minute}
 
-func (p *parser) keepalive(d *nginxconf.Directive) *ParseError {
+func (p *parser) keepalive(d *conflex.Directive) *ParseError {
 	if p.second(d) {
 		return p.duplicate(d)
 	}
@@ -121,7 +121,7 @@ func (p *parser) keepalive(d *nginxconf.Directive) *ParseError {
 	return nil
 }
 
-func (p *parser) keepaliveRequests(d *nginxconf.Directive) *ParseError {
+func (p *parser) keepaliveRequests(d *conflex.Directive) *ParseError {
 	if p.second(d) {
 		return p.duplicate(d)
 	}
@@ -134,7 +134,7 @@ func (p *parser) keepaliveRequests(d *nginxconf.Directive) *ParseError {
 	return nil
 }
 
-func (p *parser) keepaliveTime(d *nginxconf.Directive) *ParseError {
+func (p *parser) keepaliveTime(d *conflex.Directive) *ParseError {
 	if err := p.keepaliveDuration(d, &p.block.Keepalive.Time); err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (p *parser) keepaliveTime(d *nginxconf.Directive) *ParseError {
 	return nil
 }
 
-func (p *parser) keepaliveTimeout(d *nginxconf.Directive) *ParseError {
+func (p *parser) keepaliveTimeout(d *conflex.Directive) *ParseError {
 	k := &p.block.Keepalive
 	if err := p.keepaliveDuration(d, &k.Timeout); err != nil {
 		return err
@@ -153,11 +153,11 @@ func (p *parser) keepaliveTimeout(d *nginxconf.Directive) *ParseError {
 	return nil
 }
 
-func (p *parser) keepaliveDuration(d *nginxconf.Directive, to *time.Duration) *ParseError {
+func (p *parser) keepaliveDuration(d *conflex.Directive, to *time.Duration) *ParseError {
 	if p.second(d) {
 		return p.duplicate(d)
 	}
-	n, ok := nginxconf.Millis(d.Words[1])
+	n, ok := conflex.Millis(d.Words[1])
 	if !ok {
 		return p.invalid(d, "invalid value", "write a time such as 60s")
 	}
@@ -166,7 +166,7 @@ func (p *parser) keepaliveDuration(d *nginxconf.Directive, to *time.Duration) *P
 }
 
 // resolver reads an upstream's resolver.
-func (p *parser) resolver(d *nginxconf.Directive) *ParseError {
+func (p *parser) resolver(d *conflex.Directive) *ParseError {
 	if p.second(d) {
 		return p.duplicate(d)
 	}
@@ -176,7 +176,7 @@ func (p *parser) resolver(d *nginxconf.Directive) *ParseError {
 		name, value, _ := strings.Cut(word, "=")
 		switch {
 		case strings.HasPrefix(word, "valid="):
-			n, ok := nginxconf.Seconds(value)
+			n, ok := conflex.Seconds(value)
 			if !ok {
 				return p.refuse(d, word, "invalid parameter: "+word, "write whole seconds, such as valid=30s")
 			}
@@ -203,8 +203,8 @@ func (p *parser) resolver(d *nginxconf.Directive) *ParseError {
 	return nil
 }
 
-func (p *parser) resolverAddr(d *nginxconf.Directive, word string) *ParseError {
-	a, reason := nginxconf.ParseAddr(word, 53)
+func (p *parser) resolverAddr(d *conflex.Directive, word string) *ParseError {
+	a, reason := conflex.ParseAddr(word, 53)
 	if reason == "" && a.IsName() {
 		// nginx asks the system for the address of its name server.
 		switch {
@@ -222,11 +222,11 @@ func (p *parser) resolverAddr(d *nginxconf.Directive, word string) *ParseError {
 	return p.refuse(d, word, fmt.Sprintf(`%s in resolver "%s"`, reason, word), "write the address of a name server")
 }
 
-func (p *parser) resolverTimeout(d *nginxconf.Directive) *ParseError {
+func (p *parser) resolverTimeout(d *conflex.Directive) *ParseError {
 	if p.second(d) {
 		return p.duplicate(d)
 	}
-	n, ok := nginxconf.Millis(d.Words[1])
+	n, ok := conflex.Millis(d.Words[1])
 	if !ok {
 		return p.invalid(d, "invalid value", "write a time such as 5s")
 	}
@@ -235,13 +235,13 @@ func (p *parser) resolverTimeout(d *nginxconf.Directive) *ParseError {
 }
 
 // second reports whether the block has had this directive before.
-func (p *parser) second(d *nginxconf.Directive) bool {
+func (p *parser) second(d *conflex.Directive) bool {
 	seen := p.block.seen[d.Name()]
 	p.block.seen[d.Name()] = true
 	return seen
 }
 
 // invalid is the error of a directive whose only argument is wrong.
-func (p *parser) invalid(d *nginxconf.Directive, what, hint string) *ParseError {
+func (p *parser) invalid(d *conflex.Directive, what, hint string) *ParseError {
 	return p.refuse(d, d.Words[1], `"`+d.Name()+`" directive `+what, hint)
 }

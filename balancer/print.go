@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/trunklb/trunk/hash"
-	"github.com/trunklb/trunk/internal/nginxconf"
+	"github.com/trunklb/trunk/internal/conflex"
 	"github.com/trunklb/trunk/iphash"
 	"github.com/trunklb/trunk/leastconn"
 	"github.com/trunklb/trunk/leasttime"
@@ -76,7 +76,7 @@ func (p *printer) close() {
 func (p *printer) directive(name string, args ...string) {
 	words := []string{name}
 	for _, a := range args {
-		words = append(words, nginxconf.Quote(a))
+		words = append(words, conflex.Quote(a))
 	}
 	p.line(strings.Join(words, " ") + ";")
 }
@@ -117,7 +117,7 @@ func ownValue(v reflect.Value) string {
 
 func (p *printer) upstream(b *Block) {
 	c := &b.Config
-	p.open("upstream " + nginxconf.Quote(c.Name) + " {")
+	p.open("upstream " + conflex.Quote(c.Name) + " {")
 	p.own("", *c, "Name Servers Method Sticky Retry Keepalive KeepaliveTimeout ResolveInterval ResolveTimeout")
 	p.run(c)
 	// hash, ip_hash and random take backups only whose lines stand above.
@@ -298,7 +298,7 @@ func learnArgs(upstream string, s *sticky.Learn) (args []string) {
 
 func (p *printer) server(s *Server, stream bool) {
 	name := s.Name
-	if a, refusal := nginxconf.ParseAddr(name, 80); name == "" || refusal != "" || a.String() != s.Addr {
+	if a, refusal := conflex.ParseAddr(name, 80); name == "" || refusal != "" || a.String() != s.Addr {
 		if name != "" && name != s.Addr {
 			p.comment("of the name %s", name)
 		}

@@ -1,8 +1,8 @@
 package balancer
 
 import (
-	"github.com/trunklb/trunk/balancer/recording"
 	"github.com/trunklb/trunk/peer"
+	"github.com/trunklb/trunk/peer/recording"
 	"github.com/trunklb/trunk/roundrobin"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/trunklb/trunk/balancer/recording"
 	"github.com/trunklb/trunk/leastconn"
+	"github.com/trunklb/trunk/peer/recording"
 	"github.com/trunklb/trunk/sticky"
 )
 

@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/trunklb/trunk/balancer/recording"
 	"github.com/trunklb/trunk/internal/guard"
 	"github.com/trunklb/trunk/peer"
+	"github.com/trunklb/trunk/peer/recording"
 	"github.com/trunklb/trunk/sticky"
 )
 

@@ -23,7 +23,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/trunklb/trunk/balancer/recording"
+	"github.com/trunklb/trunk/peer/recording"
 )
 
 //go:generate go run . -record night.jsonl

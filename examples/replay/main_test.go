@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/trunklb/trunk/balancer/recording"
+	"github.com/trunklb/trunk/peer/recording"
 )
 
 func TestTheSampleIsTheStory(t *testing.T) {

@@ -4,8 +4,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/trunklb/trunk/balancer/recording"
 	"github.com/trunklb/trunk/peer"
+	"github.com/trunklb/trunk/peer/recording"
 )
 
 // story plays the night twice and records it: as nginx has it, and with the

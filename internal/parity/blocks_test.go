@@ -22,7 +22,7 @@ import (
 
 	"github.com/trunklb/trunk/balancer"
 	"github.com/trunklb/trunk/hash"
-	"github.com/trunklb/trunk/internal/nginxconf"
+	"github.com/trunklb/trunk/internal/conflex"
 	"github.com/trunklb/trunk/iphash"
 	"github.com/trunklb/trunk/leastconn"
 	"github.com/trunklb/trunk/leasttime"
@@ -263,8 +263,8 @@ func (r *blockRecord) checkParsed(t *testing.T, got *balancer.Parsed) {
 // blockDirectives are the words in the upstream blocks of a text.
 func blockDirectives(text string) [][][]string {
 	blocks := [][][]string{}
-	var walk func(b *nginxconf.Block)
-	walk = func(b *nginxconf.Block) {
+	var walk func(b *conflex.Block)
+	walk = func(b *conflex.Block) {
 		for _, d := range b.Directives {
 			if d.Block == nil {
 				continue
@@ -280,7 +280,7 @@ func blockDirectives(text string) [][][]string {
 			blocks = append(blocks, words)
 		}
 	}
-	walk(nginxconf.Parse(text))
+	walk(conflex.Parse(text))
 	return blocks
 }
 

@@ -13,12 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/trunklb/trunk/balancer/recording"
 	"github.com/trunklb/trunk/hash"
 	"github.com/trunklb/trunk/iphash"
 	"github.com/trunklb/trunk/leastconn"
 	"github.com/trunklb/trunk/leasttime"
 	"github.com/trunklb/trunk/peer"
+	"github.com/trunklb/trunk/peer/recording"
 	"github.com/trunklb/trunk/random"
 	"github.com/trunklb/trunk/roundrobin"
 	"github.com/trunklb/trunk/sticky"

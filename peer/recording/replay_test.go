@@ -9,10 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/trunklb/trunk/balancer/recording"
 	"github.com/trunklb/trunk/hash"
 	"github.com/trunklb/trunk/leastconn"
 	"github.com/trunklb/trunk/peer"
+	"github.com/trunklb/trunk/peer/recording"
 )
 
 // sevenRequests is a recording of a a b a c a a.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/trunklb/trunk/hash"
-	"github.com/trunklb/trunk/internal/nginxconf"
+	"github.com/trunklb/trunk/internal/conflex"
 	"github.com/trunklb/trunk/iphash"
 	"github.com/trunklb/trunk/leastconn"
 	"github.com/trunklb/trunk/leasttime"
@@ -32,7 +32,7 @@ func directive(m peer.Method) (line string, known bool) {
 			words = append(words, "inflight")
 		}
 	case hash.Method:
-		words = append(words, "hash", nginxconf.Quote(m.Key))
+		words = append(words, "hash", conflex.Quote(m.Key))
 		if m.Consistent {
 			words = append(words, "consistent")
 		}
@@ -60,7 +60,7 @@ func (h *header) method(given peer.Method) (peer.Method, error) {
 	var method peer.Method = roundrobin.New()
 	bound := h.Sticky
 	for _, line := range h.Directives {
-		block := nginxconf.Parse(string(line) + ";")
+		block := conflex.Parse(string(line) + ";")
 		if block.Err != nil || len(block.Directives) != 1 || len(block.Directives[0].Words) == 0 {
 			return nil, fmt.Errorf("directive %q is none", string(line))
 		}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/trunklb/trunk/balancer/recording"
 	"github.com/trunklb/trunk/peer"
+	"github.com/trunklb/trunk/peer/recording"
 )
 
 // BenchmarkWriter is a request, get and free, that is written.

@@ -21,9 +21,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trunklb/trunk/balancer"
-	"github.com/trunklb/trunk/balancer/recording"
 	"github.com/trunklb/trunk/internal/parity"
 	"github.com/trunklb/trunk/peer"
+	"github.com/trunklb/trunk/peer/recording"
 	"github.com/trunklb/trunk/roundrobin"
 	"github.com/trunklb/trunk/sticky"
 )

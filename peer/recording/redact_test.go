@@ -13,10 +13,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/trunklb/trunk/balancer/recording"
 	"github.com/trunklb/trunk/hash"
 	"github.com/trunklb/trunk/iphash"
 	"github.com/trunklb/trunk/peer"
+	"github.com/trunklb/trunk/peer/recording"
 )
 
 // keyed hides the kinds of texts that it is given behind a keyed hash; all, if none.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/trunklb/trunk/balancer/recording"
 	"github.com/trunklb/trunk/peer"
+	"github.com/trunklb/trunk/peer/recording"
 )
 
 // abc are three servers.

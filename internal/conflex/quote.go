@@ -1,4 +1,4 @@
-package nginxconf
+package conflex
 
 import "strings"
 

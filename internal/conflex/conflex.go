@@ -1,4 +1,4 @@
-// Package nginxconf reads nginx's configuration language: words, directives
+// Package conflex reads nginx's configuration language: words, directives
 // and blocks, and the units, addresses, variables and names that directives
 // are made of. It is syntax alone; what a directive means is its reader's.
 //
@@ -6,7 +6,7 @@
 // reported before a missing brace in line 10. [Parse] keeps that order
 // possible: it always returns a tree, and a syntax error stands in it at the
 // place where the text goes wrong, to be met by whoever walks there.
-package nginxconf
+package conflex
 
 import "fmt"
 

@@ -16,6 +16,9 @@ import (
 // Server is one server line of an upstream block.
 type Server = peer.Server
 
+// Labels are what a user notes of a server: Labels{}.With("rack", "r7").
+type Labels = peer.Labels
+
 // nginx's own zeros for Server; see peer.
 const (
 	NoMaxFails    = peer.NoMaxFails
@@ -114,7 +117,7 @@ type Config struct {
 	// Redact, if not nil, replaces the texts that Explain.OnDecision, OnEvent
 	// and Record get: "key", "client" (its address), "hint" (hints, and the sids
 	// and routes that they name), "addr" (addresses, names and services of peers, and
-	// what is looked up) and "error" (why a look-up has failed). A sid that is not a
+	// what is looked up), "label" (zones and values of labels) and "error" (why a look-up has failed). A sid that is not a
 	// route is the MD5 of an address, so whoever hides one hides both. What the
 	// program asks for itself is not redacted: WithDecisions, errors, Log, and
 	// Snapshot, which has a Redacted of its own.

@@ -36,8 +36,8 @@ func (d *Decision) Redacted(f func(what, text string) string) *Decision {
 }
 
 // Redacted returns the event with what f has made of its "addr" (addresses, names
-// and services, looked up ones too), "hint" (sid and route), "error" (of a look-up)
-// and, in a Decision, "key" and "client".
+// and services, looked up ones too), "hint" (sid and route), "label" (zone and values of
+// labels), "error" (of a look-up) and, in a Decision, "key" and "client".
 func (e Event) Redacted(f func(what, text string) string) Event {
 	e.Peer.redact(f)
 	if e.Decision != nil {
@@ -56,7 +56,7 @@ func (e Event) Redacted(f func(what, text string) string) Event {
 }
 
 // Redacted returns a copy with what f has made of "addr" (addresses, names and
-// services), "hint" (sids and routes) and "error" (HookPanic). What is attached to
+// services), "hint" (sids and routes), "label" (zones and values of labels) and "error" (HookPanic). What is attached to
 // the peers stays; it is not in the JSON.
 func (s Snapshot) Redacted(f func(what, text string) string) Snapshot {
 	redact(f, "error", &s.HookPanic)
@@ -72,6 +72,15 @@ func (p *Peer) redact(f func(what, text string) string) {
 	redact(f, "addr", &s.Addr)
 	redact(f, "addr", &s.Name)
 	redact(f, "addr", &s.Service)
+	redact(f, "addr", &s.TLSName)
+	redact(f, "addr", &s.Host)
+	redact(f, "label", &s.Zone)
 	redact(f, "hint", &s.Route)
+	labels := map[string]string{}
+	for name, value := range s.Labels.All() {
+		redact(f, "label", &value)
+		labels[name] = value
+	}
+	s.Labels = LabelsOf(labels)
 	redact(f, "hint", &p.SID)
 }

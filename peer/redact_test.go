@@ -31,9 +31,9 @@ func TestAllTextsAreRedacted(t *testing.T) {
 	}{
 		{"decision", decision(), func(v any) any { return v.(*peer.Decision).Redacted(hide) }, "key client hint addr addr"},
 		{"event", &event, func(v any) any { return v.(*peer.Event).Redacted(hide) },
-			"addr addr addr hint hint key client hint addr addr addr addr addr addr error"},
+			"addr addr addr addr addr label label hint hint key client hint addr addr addr addr addr addr error"},
 		{"snapshot", &peer.Snapshot{Peers: make([]peer.PeerSnapshot, 1)}, func(v any) any { return v.(*peer.Snapshot).Redacted(hide) },
-			"error addr addr addr hint hint"},
+			"error addr addr addr addr addr label label hint hint"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			kinds = nil
@@ -61,6 +61,10 @@ func asJSON(t *testing.T, v any) string {
 // fill writes a secret into every text below, but for those that may be told: the
 // method's name, and what the method says.
 func fill(v reflect.Value, field string) {
+	if v.Type() == reflect.TypeFor[peer.Labels]() {
+		v.Set(reflect.ValueOf(peer.Labels{}.With("label", "secret")))
+		return
+	}
 	switch v.Kind() {
 	case reflect.String:
 		if field != "Method" && field != "Detail" {

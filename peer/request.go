@@ -130,6 +130,10 @@ func (r *Request) hold(p *state, c *cold, now Now) {
 // has tried is known by slot; a slot that has got a new peer since is not tried. For
 // each new peer there is another try: those that were counted may be gone.
 func (r *Request) moveTo(set *Set) {
+	if r.set.version == set.version {
+		r.set = set // other labels
+		return
+	}
 	r.tried.grow(set.slots)
 	for slot := range r.tried.all() {
 		if set.born[slot] > r.set.version {

@@ -3,7 +3,10 @@ package peer
 import (
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // nginx's own zeros. A field that is left at Go's zero value takes nginx's
@@ -27,8 +30,8 @@ const (
 // MaxRoute is the greatest length of Server.Route in bytes.
 const MaxRoute = 32
 
-// Server is one server line of an upstream block. It is configuration: a plain
-// value that the library copies and never changes.
+// Server is one server line of an upstream block. It is configuration: a plain,
+// comparable value that the library copies and never changes.
 //
 // Zero values are nginx's defaults. Note that Weight 0 means weight 1, and
 // never "no traffic": that is Down or Drain.
@@ -69,6 +72,22 @@ type Server struct {
 	// balancer's work: below it Addr is taken as it is.
 	Resolve bool   `json:"resolve,omitempty"`
 	Service string `json:"service,omitempty"`
+
+	// TLSName is the name that the peer's certificate is verified for, and that
+	// is sent as SNI. Empty: that of the request's URL. Not yet used.
+	TLSName string `json:"tls_name,omitempty"`
+	// Host is the Host header of requests to the peer. Empty: that of the request.
+	// Not yet used.
+	Host string `json:"host,omitempty"`
+	// Zone is the availability zone that the peer is in. Not yet used.
+	Zone string `json:"zone,omitempty"`
+	// SlowStart is Policy.Return.SlowStart for this peer alone: at least a
+	// millisecond. 0: the policy's. Not yet used.
+	SlowStart time.Duration `json:"slow_start,omitempty"`
+	// Labels are the user's own. The choice of a peer does not depend on them, so
+	// that a change of labels alone builds nothing again: methods must not
+	// build on them.
+	Labels Labels `json:"labels,omitzero"`
 }
 
 // A ConfigError says which field of which server was refused, and why.
@@ -132,5 +151,29 @@ func (s Server) normalized(i int, resolution time.Duration) (Server, error) {
 	if len(s.Route) > MaxRoute {
 		return refuse("Route", fmt.Sprintf("%q", s.Route), fmt.Sprintf("must be at most %d bytes", MaxRoute))
 	}
+	if err := s.checkPlaces(i); err != nil {
+		return Server{}, err
+	}
 	return s, nil
+}
+
+// checkPlaces refuses malformed values of the fields that are not nginx's.
+func (s *Server) checkPlaces(i int) error {
+	for _, f := range []struct{ field, value, not string }{
+		{"TLSName", s.TLSName, " /"}, {"Host", s.Host, " /"}, {"Zone", s.Zone, ""},
+	} {
+		bad := func(c rune) bool {
+			return c < ' ' || c == 0x7f || c == utf8.RuneError || strings.ContainsRune(f.not, c)
+		}
+		if strings.ContainsFunc(f.value, bad) {
+			return &ConfigError{Server: i, Field: f.field, Value: strconv.Quote(f.value), Reason: "has a character that no such name has"}
+		}
+	}
+	if s.SlowStart < 0 || s.SlowStart > 0 && s.SlowStart < time.Millisecond {
+		return &ConfigError{Server: i, Field: "SlowStart", Value: s.SlowStart, Reason: "must be 0 or at least 1 ms"}
+	}
+	if refusal := s.Labels.refusal(); refusal != "" {
+		return &ConfigError{Server: i, Field: "Labels", Value: fmt.Sprintf("%q", s.Labels.String()), Reason: refusal}
+	}
+	return nil
 }

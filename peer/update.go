@@ -20,7 +20,8 @@ const leaving = 2
 
 // Update makes servers the peers of the upstream, all at once. The error is a
 // *ConfigError or what the method's Build returned; then nothing has changed. The
-// same servers again change nothing at all.
+// same servers again change nothing at all, and servers that differ in their Labels
+// alone change only these: nothing is built again, and it is no new set.
 //
 // A peer is known by its address (of several with one address, the first is
 // the first, and so on). One that stays keeps its state, except that
@@ -61,7 +62,8 @@ func (u *Upstream) update(servers []Server) ([]Idle, error) {
 	}
 	if before == nil {
 		before = &Set{}
-	} else if before.groupsEqual(set) {
+	} else if before.alike(set) {
+		u.relabel(before, set)
 		return nil, nil
 	}
 	// Rings and ranges are made before the lock is taken.
@@ -75,6 +77,20 @@ func (u *Upstream) update(servers []Server) ([]Idle, error) {
 		}
 	}
 	return u.exchange(before, set, selector, u.attachments(before, set)), nil
+}
+
+// relabel exchanges the set for one that differs in labels alone. To the requests it
+// is the same set.
+func (u *Upstream) relabel(before, set *Set) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	set.version, set.born, set.slots = before.version, before.born, before.slots
+	for gi := range set.groups {
+		for i := range set.groups[gi] {
+			u.groups[gi].cold[i].member = &set.groups[gi][i]
+		}
+	}
+	u.set.Store(set)
 }
 
 // attachments makes what is attached to the peers that are new in a set, in

@@ -116,6 +116,11 @@ func (s *Set) TotalWeight(group int) int64 { return s.total[group] }
 // tries is how many peers a request may be given to.
 func (s *Set) tries() int { return s.usable[Primary].number + s.usable[Backup].number }
 
+// groupsEqual reports whether two sets hold the same servers.
+func (s *Set) groupsEqual(t *Set) bool {
+	return slices.Equal(s.groups[Primary], t.groups[Primary]) && slices.Equal(s.groups[Backup], t.groups[Backup])
+}
+
 // alike reports whether two sets hold the same servers, but for their labels.
 func (s *Set) alike(t *Set) bool {
 	equal := func(a, b member) bool {

@@ -63,7 +63,9 @@ func (u *Upstream) update(servers []Server) ([]Idle, error) {
 	if before == nil {
 		before = &Set{}
 	} else if before.alike(set) {
-		u.relabel(before, set)
+		if !before.groupsEqual(set) {
+			u.relabel(before, set)
+		}
 		return nil, nil
 	}
 	// Rings and ranges are made before the lock is taken.

@@ -129,6 +129,9 @@ type Config struct {
 	// of it costs the Decision or event, or ends the recording (in New it is New's error): nothing is told
 	// that it was to hide.
 	Redact func(what, text string) string
+	// Warnings are those of the text from which package nginxconf has read the
+	// configuration. New only reports them, in Upstream.Warnings.
+	Warnings []Warning
 	// Clock returns the time since the Unix epoch; see peer.Options. Here
 	// goroutines call it at the same time, in the upstream's lock and outside.
 	// It times failures, tries and budgets; timeouts of the network run on

@@ -19,18 +19,9 @@
 //
 // # From nginx's configuration
 //
-// Parse makes an Upstream of the text of one upstream block:
-//
-//	up, err := balancer.Parse(ctx, `upstream backend {
-//		least_conn;
-//		server 10.0.0.1:8080 weight=5;
-//		server 10.0.0.2:8080;
-//	}`)
-//
-// ParseConfig reads a whole configuration into Configs, the retry directives of the
-// locations included, and opens nothing. Both refuse what nginx refuses, with
-// nginx's words and the line (ParseError). What could not be taken over is in
-// PassedOver; Lint, and Upstream.Warnings, tell what works but hardly as meant.
+// Package nginxconf makes an Upstream of the text of an upstream block, or Configs of a
+// whole configuration, and writes a Config as a block. [Lint], and [Upstream.Warnings],
+// report configurations that are valid but probably unintended.
 //
 // # Any other protocol
 //

@@ -11,6 +11,7 @@ import (
 	"net/url"
 
 	"github.com/trunklb/trunk/balancer"
+	"github.com/trunklb/trunk/balancer/nginxconf"
 	"github.com/trunklb/trunk/leastconn"
 	"github.com/trunklb/trunk/sticky"
 )
@@ -21,7 +22,7 @@ func Example() {
 	}))
 	defer backend.Close()
 
-	up, err := balancer.Parse(context.Background(), `upstream backend {
+	up, err := nginxconf.NewUpstream(context.Background(), `upstream backend {
 	    least_conn;
 	    server `+backend.Listener.Addr().String()+` weight=5 max_fails=3 fail_timeout=30s;
 	    server 127.0.0.2:9;

@@ -97,7 +97,7 @@ func (l *linter) loneServer() {
 func (l *linter) localhost() {
 	for i := range l.Servers {
 		s := &l.Servers[i]
-		if a, refusal := conflex.ParseAddr(s.Addr, 80); refusal == "" && equalName(a.Host, "localhost") {
+		if a, refusal := conflex.ParseAddr(s.Addr, 80); refusal == "" && strings.EqualFold(a.Host, "localhost") {
 			l.warn(CodeLocalhost, nameOf(s), "localhost is 127.0.0.1 and ::1 on most machines: two peers, and two tries for one server",
 				"write 127.0.0.1 or [::1]")
 			return

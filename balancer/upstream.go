@@ -128,7 +128,7 @@ func New(ctx context.Context, c Config) (*Upstream, error) {
 	if u.inputs, err = newInputs(&c); err != nil {
 		return nil, err
 	}
-	u.warnings = Lint(c)
+	u.warnings = warningsOf(&c)
 	if u.inputs.client && c.Input == nil {
 		u.warnings = append(u.warnings, Warning{
 			Code: CodeClientAddress, Upstream: c.Name,
@@ -145,8 +145,20 @@ func New(ctx context.Context, c Config) (*Upstream, error) {
 // must bring the client's address along.
 const CodeClientAddress Code = "client-address"
 
-// Warnings returns what works, but hardly as intended: Lint's warnings of the
-// configuration, and New's own.
+// warningsOf are those of the text, which have lines, and those of Lint that are not
+// among them.
+func warningsOf(c *Config) []Warning {
+	all := slices.Clone(c.Warnings)
+	for _, w := range Lint(*c) {
+		if !slices.ContainsFunc(all, func(t Warning) bool { return t.Code == w.Code && t.Message == w.Message }) {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// Warnings returns what works, but hardly as intended: the warnings of the text from
+// which the configuration was read, if any, those of [Lint], and those of New itself.
 func (u *Upstream) Warnings() []Warning { return append([]Warning(nil), u.warnings...) }
 
 // watched is a method whose selector is asked whether it wants events.

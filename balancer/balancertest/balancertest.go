@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/trunklb/trunk/balancer"
+	"github.com/trunklb/trunk/balancer/nginxconf"
 	"github.com/trunklb/trunk/iphash"
 )
 
@@ -50,7 +51,7 @@ func New(t testing.TB, block string) *LB {
 // the test.
 func Config(t testing.TB, block string) balancer.Config {
 	t.Helper()
-	parsed, err := balancer.ParseConfig(block, nil)
+	parsed, err := nginxconf.Parse(block, nil)
 	if err != nil {
 		t.Fatalf("balancertest: %v", err)
 	}

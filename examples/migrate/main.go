@@ -18,7 +18,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/trunklb/trunk/balancer"
+	"github.com/trunklb/trunk/balancer/nginxconf"
 )
 
 //go:embed sample.conf
@@ -40,7 +40,7 @@ func main() {
 	}
 }
 
-type includeFunc = func(string) ([]balancer.IncludeFile, error)
+type includeFunc = func(string) ([]nginxconf.IncludeFile, error)
 
 // filesBeside finds included files on this machine. One that cannot be read is
 // left out and told: it belongs to the machine that the configuration comes from.
@@ -49,9 +49,9 @@ func filesBeside(w io.Writer, name string) includeFunc {
 	if err != nil {
 		return nil
 	}
-	read := balancer.IncludeFS(os.DirFS("/"), strings.TrimPrefix(filepath.ToSlash(dir), "/"))
+	read := nginxconf.IncludeFS(os.DirFS("/"), strings.TrimPrefix(filepath.ToSlash(dir), "/"))
 	told := map[string]bool{}
-	return func(pattern string) ([]balancer.IncludeFile, error) {
+	return func(pattern string) ([]nginxconf.IncludeFile, error) {
 		files, err := read(pattern)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 			if !told[pattern] {
@@ -68,11 +68,11 @@ func filesBeside(w io.Writer, name string) includeFunc {
 // refuses something, once more with all that can be let through.
 func migrate(w io.Writer, name, text string, include includeFunc) bool {
 	fmt.Fprintf(w, "Reading %s as nginx would.\n", name)
-	parsed, err := balancer.ParseConfig(text, &balancer.ParseOptions{Include: include})
+	parsed, err := nginxconf.Parse(text, &nginxconf.ParseOptions{Include: include})
 	if err != nil {
 		fmt.Fprintf(w, "  nginx without further modules would refuse it:\n  %s\n", plain(err))
 		fmt.Fprintln(w, "Reading it once more, with what other modules add converted or passed over.")
-		parsed, err = balancer.ParseConfig(text, &balancer.ParseOptions{Include: include,
+		parsed, err = nginxconf.Parse(text, &nginxconf.ParseOptions{Include: include,
 			Lenient: true, AllowChoice: true, Convert: true})
 	}
 	if err != nil {
@@ -88,7 +88,7 @@ func migrate(w io.Writer, name, text string, include includeFunc) bool {
 }
 
 // report says what became of one block.
-func report(w io.Writer, b *balancer.Block) {
+func report(w io.Writer, b *nginxconf.Block) {
 	where := fmt.Sprintf("line %d", b.Line)
 	if b.File != "" {
 		where = fmt.Sprintf("%s, line %d", b.File, b.Line)
@@ -97,12 +97,12 @@ func report(w io.Writer, b *balancer.Block) {
 	for line := range strings.Lines(b.String()) {
 		fmt.Fprint(w, "    "+line)
 	}
-	section(w, "Look at", len(b.Warnings), func(i int) (string, string, string) {
-		v := b.Warnings[i]
+	section(w, "Look at", len(b.Config.Warnings), func(i int) (string, string, string) {
+		v := b.Config.Warnings[i]
 		return at(v.File, v.Line), v.Message, v.Hint
 	})
-	section(w, "Converted or passed over", len(b.PassedOver), func(i int) (string, string, string) {
-		o := b.PassedOver[i]
+	section(w, "Converted or passed over", len(b.Ignored), func(i int) (string, string, string) {
+		o := b.Ignored[i]
 		return at(o.File, o.Line), strings.Join(strings.Fields(strings.Join(o.Words, " ")), " "), o.Instead
 	})
 	if b.Stream {
@@ -111,10 +111,10 @@ func report(w io.Writer, b *balancer.Block) {
 }
 
 // outside lists what was passed over outside the upstream blocks.
-func outside(w io.Writer, parsed *balancer.Parsed) {
-	var list []balancer.PassedOver
-	for _, o := range parsed.PassedOver {
-		if o.Class == balancer.ClassOutside {
+func outside(w io.Writer, parsed *nginxconf.File) {
+	var list []nginxconf.Ignored
+	for _, o := range parsed.Ignored {
+		if o.Class == nginxconf.ClassOutside {
 			list = append(list, o)
 		}
 	}
@@ -150,7 +150,7 @@ func at(file string, line int) string {
 
 // plain is an error with its hint on a line of its own.
 func plain(err error) string {
-	var e *balancer.ParseError
+	var e *nginxconf.ParseError
 	if !errors.As(err, &e) {
 		return err.Error()
 	}

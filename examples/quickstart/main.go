@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/trunklb/trunk/balancer"
+	"github.com/trunklb/trunk/balancer/nginxconf"
 )
 
 // requests is how many are sent in each of the three phases.
@@ -44,7 +45,7 @@ func run(ctx context.Context, out io.Writer) error {
     server %s weight=2 fail_timeout=1s;  # b
     server %s          fail_timeout=1s;  # c
 }`, a.addr, b.addr, c.addr)
-	up, err := balancer.Parse(ctx, block)
+	up, err := nginxconf.NewUpstream(ctx, block)
 	if err != nil {
 		return err
 	}

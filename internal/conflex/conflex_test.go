@@ -214,23 +214,6 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-func TestCommands(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		where Context
-		want  Verdict
-	}{
-		{"server", HTTP, Braces}, {"server", Upstream, Simple}, {"upstream", HTTPServer, NotHere}, {"ip_hash", StreamUpstream, NotHere},
-		{"include", Upstream, Simple}, {"proxy_pass", HTTPServer, NotHere}, {"proxy_pass", StreamServer, Simple}, {"fair", Upstream, Unknown},
-		{"keepalive_timeout", HTTP, Simple}, {"keepalive_timeout", Upstream, Simple}, {"keepalive", HTTP, NotHere},
-	} {
-		assert.Equal(t, c.want, Command(c.name, c.where), c.name)
-	}
-	for word, want := range map[string]string{"proxy_pas": "proxy_pass", "lisen": "listen", "porxy_pass": "proxy_pass", "more_set_headers": "", "": ""} {
-		assert.Equal(t, want, Misspelt(word), word)
-	}
-}
-
 func TestDepthIsBounded(t *testing.T) {
 	b := Parse(strings.Repeat("a {", 1_000_000))
 	for n := 0; b.Err == nil; n++ {

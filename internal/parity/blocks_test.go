@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trunklb/trunk/balancer"
+	"github.com/trunklb/trunk/balancer/nginxconf"
 	"github.com/trunklb/trunk/hash"
 	"github.com/trunklb/trunk/internal/conflex"
 	"github.com/trunklb/trunk/iphash"
@@ -180,16 +181,16 @@ func (r *blockRecord) hosts(host string) (ips []netip.Addr, err error) {
 	return nil, errors.New("no such host")
 }
 
-func (r *blockRecord) options() *balancer.ParseOptions {
+func (r *blockRecord) options() *nginxconf.ParseOptions {
 	files := fstest.MapFS{}
 	for name, text := range r.Files {
 		files[name] = &fstest.MapFile{Data: []byte(text)}
 	}
-	return &balancer.ParseOptions{Lookup: r.hosts, Include: balancer.IncludeFS(files, "")}
+	return &nginxconf.ParseOptions{Lookup: r.hosts, Include: nginxconf.IncludeFS(files, "")}
 }
 
 func (r *blockRecord) check(t *testing.T) {
-	got, err := balancer.ParseConfig(*r.Text, r.options())
+	got, err := nginxconf.Parse(*r.Text, r.options())
 	switch {
 	case r.overflows():
 		// The one deliberate difference: nginx lets the sum of the weights overflow.
@@ -217,7 +218,7 @@ func (r *blockRecord) overflows() bool {
 }
 
 func (r *blockRecord) checkError(t *testing.T, err error) {
-	var e *balancer.ParseError
+	var e *nginxconf.ParseError
 	require.ErrorAs(t, err, &e, "nginx says: %s", r.Error)
 	assert.Equal(t, r.Error, e.Message)
 	line := 0 // of the text itself
@@ -236,14 +237,14 @@ func (r *blockRecord) checkError(t *testing.T, err error) {
 func blockWarnings(all []balancer.Warning) []string {
 	messages := []string{}
 	for _, w := range all {
-		if w.Code == balancer.CodeMethodRedefined {
+		if w.Code == nginxconf.CodeMethodRedefined {
 			messages = append(messages, w.Message)
 		}
 	}
 	return messages
 }
 
-func (r *blockRecord) checkParsed(t *testing.T, got *balancer.Parsed) {
+func (r *blockRecord) checkParsed(t *testing.T, got *nginxconf.File) {
 	assert.Equal(t, r.Warn, blockWarnings(got.Warnings))
 	assert.Equal(t, r.Directives, blockDirectives(*r.Text))
 	want := r.Upstreams
@@ -284,7 +285,7 @@ func blockDirectives(text string) [][][]string {
 	return blocks
 }
 
-func (u *blockUpstream) check(t *testing.T, b *balancer.Block, hosts func(string) ([]netip.Addr, error)) {
+func (u *blockUpstream) check(t *testing.T, b *nginxconf.Block, hosts func(string) ([]netip.Addr, error)) {
 	assert.Equal(t, *u.Name, b.Config.Name)
 	assert.JSONEq(t, string(u.MethodDetail), blockJSON(t, blockMethod(b.Config.Method)))
 	assert.JSONEq(t, blockOrNull(u.Sticky), blockJSON(t, blockSticky(b.Config.Sticky)))
@@ -295,7 +296,7 @@ func (u *blockUpstream) check(t *testing.T, b *balancer.Block, hosts func(string
 	if z := u.Effective.Zone; z == nil {
 		assert.Zero(t, b.Zone)
 	} else {
-		assert.Equal(t, balancer.Zone{Name: z.Name, Size: z.Size}, b.Zone)
+		assert.Equal(t, nginxconf.Zone{Name: z.Name, Size: z.Size}, b.Zone)
 	}
 	assert.Equal(t, u.Effective.Resolver, b.Resolver)
 
@@ -362,7 +363,7 @@ func blockVariables(texts []string) (names []string) {
 	return names
 }
 
-func blockKeepalive(b *balancer.Block) any {
+func blockKeepalive(b *nginxconf.Block) any {
 	k := b.Keepalive
 	switch c := b.Config.Keepalive; {
 	case c == 0 && k.Max != 32, c == balancer.NoKeepalive && k.Max != 0, c > 0 && k.Max != c:

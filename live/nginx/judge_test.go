@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trunklb/trunk/balancer"
+	"github.com/trunklb/trunk/balancer/nginxconf"
 )
 
 // requests is how many requests, or connections, each side sends.
@@ -73,7 +74,7 @@ func client(i int) netip.Addr {
 
 // upstream is trunk, made of the very text that nginx has got.
 func upstream(t *testing.T, text string) *balancer.Upstream {
-	parsed, err := balancer.ParseConfig(text, nil)
+	parsed, err := nginxconf.Parse(text, nil)
 	require.NoError(t, err)
 	block := parsed.Block("backend")
 	require.NotNil(t, block)

@@ -20,7 +20,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/trunklb/trunk/balancer"
+	"github.com/trunklb/trunk/balancer/nginxconf"
 	"github.com/trunklb/trunk/internal/parity"
 	"github.com/trunklb/trunk/peer"
 	"github.com/trunklb/trunk/peer/recording"
@@ -127,7 +127,7 @@ func newSubject(s *parity.Scenario, draw func() uint32, to io.Writer) (*subject,
 	if s.Proto == "stream" {
 		block = "stream { " + block + "}"
 	}
-	parsed, err := balancer.ParseConfig(block, nil)
+	parsed, err := nginxconf.Parse(block, nil)
 	if err != nil {
 		return nil, err
 	}

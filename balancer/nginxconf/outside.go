@@ -1,4 +1,4 @@
-package balancer
+package nginxconf
 
 import (
 	"strings"
@@ -19,7 +19,7 @@ func (p *parser) passesOutside(d *conflex.Directive, at position) bool {
 	case p.opts.Lenient, knownModule(name):
 		return true
 	}
-	if conflex.Misspelt(name) != "" {
+	if misspelt(name) != "" {
 		return false
 	}
 	_, foreign := foreignOf(name)
@@ -33,13 +33,13 @@ func (p *parser) foreignOutside(d *conflex.Directive, at position) *ParseError {
 	if name := d.Name(); !p.noted[name] {
 		p.noted[name] = true
 		instead := "not nginx's own; it has no influence on the upstreams"
-		if conflex.Command(name, conflex.Anywhere) != conflex.Unknown {
+		if command(name, anywhere) != unknown {
 			instead = "nginx takes it in another place only"
 		}
 		if t, ok := foreignOf(name); ok {
 			instead = t.instead
 		}
-		p.passOver(d.Line, d.Words[:1], ClassOutside, instead)
+		p.ignore(d.Line, d.Words[:1], ClassOutside, instead)
 	}
 	if d.Block != nil {
 		return p.syntax(d.Block.Syntax())

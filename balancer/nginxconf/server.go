@@ -1,4 +1,4 @@
-package balancer
+package nginxconf
 
 import (
 	"fmt"
@@ -6,17 +6,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/trunklb/trunk/balancer"
 	"github.com/trunklb/trunk/internal/conflex"
 	"github.com/trunklb/trunk/peer"
 )
 
 // CodeFailTimeout: a fail_timeout is longer than a time.Duration can be, and
 // was set to the longest one, 292 years.
-const CodeFailTimeout Code = "fail-timeout-saturated"
+const CodeFailTimeout balancer.Code = "fail-timeout-saturated"
 
 // server reads a server line.
 func (p *parser) server(d *conflex.Directive) *ParseError {
-	s := Server{Name: d.Words[1]}
+	s := balancer.Server{Name: d.Words[1]}
 	for _, word := range d.Words[2:] {
 		if err := p.serverParameter(d, &s, word); err != nil {
 			return err
@@ -34,7 +35,7 @@ func (p *parser) server(d *conflex.Directive) *ParseError {
 }
 
 // serverParameter reads one parameter; of several alike the last counts.
-func (p *parser) serverParameter(d *conflex.Directive, s *Server, word string) *ParseError {
+func (p *parser) serverParameter(d *conflex.Directive, s *balancer.Server, word string) *ParseError {
 	name, value, hasValue := strings.Cut(word, "=")
 	if !hasValue {
 		return p.serverFlag(d, s, word)
@@ -48,7 +49,7 @@ func (p *parser) serverParameter(d *conflex.Directive, s *Server, word string) *
 		s.MaxConns, ok = number(value)
 	case "max_fails":
 		if s.MaxFails, ok = number(value); ok && s.MaxFails == 0 {
-			s.MaxFails = NoMaxFails
+			s.MaxFails = balancer.NoMaxFails
 		}
 	case "fail_timeout":
 		s.FailTimeout, ok = p.failTimeout(d, value)
@@ -76,7 +77,7 @@ func (p *parser) serverParameter(d *conflex.Directive, s *Server, word string) *
 
 // serverFlag reads a parameter without a value. Of down and drain the last
 // counts: nginx keeps both in one field.
-func (p *parser) serverFlag(d *conflex.Directive, s *Server, word string) *ParseError {
+func (p *parser) serverFlag(d *conflex.Directive, s *balancer.Server, word string) *ParseError {
 	switch flag := cstr(word); {
 	case flag == "backup":
 		if p.block.noBackup {
@@ -102,7 +103,7 @@ func (p *parser) failTimeout(d *conflex.Directive, value string) (time.Duration,
 	case !ok:
 		return 0, false
 	case n == 0:
-		return NoFailTimeout, true
+		return balancer.NoFailTimeout, true
 	case n > math.MaxInt64/int64(time.Second):
 		p.warn(d, CodeFailTimeout, "fail_timeout="+value, "fail_timeout is longer than 292 years",
 			"it counts as the longest time there is")
@@ -119,7 +120,7 @@ func number(s string) (int, bool) {
 
 // serverAddr reads the address; n is the number of addresses behind it, as far
 // as they are known.
-func (p *parser) serverAddr(d *conflex.Directive, s *Server) (n int, err *ParseError) {
+func (p *parser) serverAddr(d *conflex.Directive, s *balancer.Server) (n int, err *ParseError) {
 	refuse := func(message string) *ParseError {
 		return p.refuse(d, s.Name, message, hintAddr(d, s.Name))
 	}
@@ -175,7 +176,7 @@ func (p *parser) lookup(d *conflex.Directive, a conflex.Addr) (int, *ParseError)
 
 // addWeight sums the weights of the server's group. nginx lets the sum
 // overflow; here it is refused.
-func (p *parser) addWeight(d *conflex.Directive, s *Server, n int) *ParseError {
+func (p *parser) addWeight(d *conflex.Directive, s *balancer.Server, n int) *ParseError {
 	group := 0
 	if s.Backup {
 		group = 1
@@ -184,7 +185,7 @@ func (p *parser) addWeight(d *conflex.Directive, s *Server, n int) *ParseError {
 	if int64(n) > (math.MaxInt64-*sum)/weight {
 		err := p.refuse(d, s.Name, fmt.Sprintf(`the weights of upstream "%s" sum up to more than 2^63-1`, p.block.Config.Name),
 			"nginx takes them and miscounts; only the ratio of the weights matters: write smaller ones")
-		err.Cause = &ConfigError{Server: len(p.block.Config.Servers), Field: "Weight", Value: s.Weight,
+		err.Cause = &balancer.ConfigError{Server: len(p.block.Config.Servers), Field: "Weight", Value: s.Weight,
 			Reason: "the weights of a group must sum up to at most 2^63-1"}
 		return err
 	}

@@ -1,4 +1,4 @@
-package balancer
+package nginxconf
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/trunklb/trunk/balancer"
 	"github.com/trunklb/trunk/internal/conflex"
 	"github.com/trunklb/trunk/sticky"
 )
@@ -143,7 +144,7 @@ func (p *parser) stickyRoute(d *conflex.Directive) (sticky.Sticky, *ParseError) 
 
 // CodeOneVariable: nginx reads a word of sticky route or learn as the name of
 // one variable, whatever stands in it.
-const CodeOneVariable Code = "one-variable"
+const CodeOneVariable balancer.Code = "one-variable"
 
 // useOne notes a word that is one variable, braces and all.
 func (p *parser) useOne(d *conflex.Directive, word string) *ParseError {

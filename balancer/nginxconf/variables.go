@@ -1,10 +1,10 @@
-package conflex
+package nginxconf
 
 import "strings"
 
-// KnownVariable reports whether nginx has a variable of that name, in http or
+// knownVariable reports whether nginx has a variable of that name, in http or
 // in stream, without anything being defined in the configuration.
-func KnownVariable(name string, stream bool) bool {
+func knownVariable(name string, stream bool) bool {
 	names, prefixes := httpVariables, httpPrefixes
 	if stream {
 		names, prefixes = streamVariables, nil

@@ -1,4 +1,4 @@
-package balancer
+package nginxconf
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/trunklb/trunk/balancer"
 	"github.com/trunklb/trunk/hash"
 	"github.com/trunklb/trunk/internal/conflex"
 	"github.com/trunklb/trunk/iphash"
@@ -21,12 +22,11 @@ import (
 	"github.com/trunklb/trunk/sticky"
 )
 
-// String writes the configuration as an upstream block that nginx takes, and
-// that [ParseConfig] reads back as the same. A retry policy follows in a server
-// block, since nginx has it in the location that passes to the upstream; a method
-// that only stream knows comes in stream { }. What nginx has no words for
-// becomes a comment.
-func (c Config) String() string {
+// Format writes a configuration as an upstream block that nginx takes, and that
+// [Parse] reads back as the same. A retry policy follows in a server block, since
+// nginx has it in the location that passes to the upstream; a method that only
+// stream has comes in stream { }. What nginx has no words for becomes a comment.
+func Format(c balancer.Config) string {
 	b := Block{Config: c}
 	if m, ok := c.Method.(leasttime.Method); ok {
 		b.Stream = m.Mode == leasttime.Connect || m.Mode == leasttime.FirstByte
@@ -34,8 +34,7 @@ func (c Config) String() string {
 	return b.String()
 }
 
-// String writes the block as [Config.String] does, in stream { } if it is one
-// of stream.
+// String writes the block as [Format] does, in stream { } if it is one of stream.
 func (b Block) String() string {
 	p := &printer{}
 	if !b.Stream {
@@ -118,7 +117,7 @@ func ownValue(v reflect.Value) string {
 func (p *printer) upstream(b *Block) {
 	c := &b.Config
 	p.open("upstream " + conflex.Quote(c.Name) + " {")
-	p.own("", *c, "Name Servers Method Sticky Retry Keepalive KeepaliveTimeout ResolveInterval ResolveTimeout")
+	p.own("", *c, "Name Servers Method Sticky Retry Warnings Keepalive KeepaliveTimeout ResolveInterval ResolveTimeout")
 	p.run(c)
 	// hash, ip_hash and random take backups only whose lines stand above.
 	late := refusesBackup(c.Method) && hasBackup(c.Servers)
@@ -127,13 +126,13 @@ func (p *printer) upstream(b *Block) {
 		p.sticky(c)
 	}
 	switch {
-	case c.Keepalive == NoKeepalive:
+	case c.Keepalive == balancer.NoKeepalive:
 		p.directive("keepalive", "0")
 	case c.Keepalive > 0:
 		p.directive("keepalive", strconv.Itoa(c.Keepalive))
 	}
 	switch d := c.KeepaliveTimeout; {
-	case d == NoKeepalive:
+	case d == balancer.NoKeepalive:
 		p.directive("keepalive_timeout", "0")
 	case d > 0:
 		if d%time.Millisecond != 0 {
@@ -152,8 +151,8 @@ func (p *printer) upstream(b *Block) {
 }
 
 // run writes what nginx needs to look names up while it runs.
-func (p *printer) run(c *Config) {
-	names := slices.ContainsFunc(c.Servers, func(s Server) bool { return s.Resolve })
+func (p *printer) run(c *balancer.Config) {
+	names := slices.ContainsFunc(c.Servers, func(s balancer.Server) bool { return s.Resolve })
 	if names {
 		p.directive("zone", "upstream_"+c.Name, "256k")
 	}
@@ -181,7 +180,7 @@ func refusesBackup(m peer.Method) bool {
 	return false
 }
 
-func hasBackup(servers []Server) bool {
+func hasBackup(servers []balancer.Server) bool {
 	for i := range servers {
 		if servers[i].Backup {
 			return true
@@ -230,7 +229,7 @@ func (p *printer) method(m peer.Method) {
 	p.own("the method's ", m, "Key Consistent Mode Inflight Two")
 }
 
-func (p *printer) sticky(c *Config) {
+func (p *printer) sticky(c *balancer.Config) {
 	if c.Sticky == nil {
 		return
 	}
@@ -296,7 +295,7 @@ func learnArgs(upstream string, s *sticky.Learn) (args []string) {
 	return args
 }
 
-func (p *printer) server(s *Server, stream bool) {
+func (p *printer) server(s *balancer.Server, stream bool) {
 	name := s.Name
 	if a, refusal := conflex.ParseAddr(name, 80); name == "" || refusal != "" || a.String() != s.Addr {
 		if name != "" && name != s.Addr {
@@ -313,13 +312,13 @@ func (p *printer) server(s *Server, stream bool) {
 		add("max_conns", s.MaxConns)
 	}
 	switch {
-	case s.MaxFails == NoMaxFails:
+	case s.MaxFails == balancer.NoMaxFails:
 		add("max_fails", 0)
 	case s.MaxFails != 0:
 		add("max_fails", s.MaxFails)
 	}
 	switch {
-	case s.FailTimeout == NoFailTimeout:
+	case s.FailTimeout == balancer.NoFailTimeout:
 		args = append(args, "fail_timeout=0")
 	case s.FailTimeout > 0:
 		if s.FailTimeout%time.Second != 0 && s.FailTimeout != math.MaxInt64 {
@@ -332,7 +331,7 @@ func (p *printer) server(s *Server, stream bool) {
 	p.directive("server", args...)
 }
 
-func serverFlags(s *Server, stream bool) (args []string) {
+func serverFlags(s *balancer.Server, stream bool) (args []string) {
 	if s.Route != "" && !stream {
 		args = append(args, "route="+s.Route)
 	}
@@ -410,11 +409,11 @@ func (p *printer) location(b *Block) {
 }
 
 // retryLines are the directives of a retry policy, as far as nginx has them.
-func retryLines(r *Retry, stream bool) (lines [][]string) {
-	if on := r.On & (KindOff<<1 - 1); on != 0 {
+func retryLines(r *balancer.Retry, stream bool) (lines [][]string) {
+	if on := r.On & (balancer.KindOff<<1 - 1); on != 0 {
 		line := []string{"proxy_next_upstream"}
 		switch {
-		case stream && on == KindOff:
+		case stream && on == balancer.KindOff:
 			line = append(line, "off")
 		case stream:
 			line = append(line, "on")

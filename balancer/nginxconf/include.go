@@ -1,4 +1,4 @@
-package balancer
+package nginxconf
 
 import (
 	"errors"
@@ -87,7 +87,7 @@ func (p *parser) includeFile(d *conflex.Directive, f IncludeFile, walk func(*con
 func (p *parser) includeMissing(d *conflex.Directive) *ParseError {
 	pattern := d.Words[1]
 	if p.block == nil {
-		p.passOver(d.Line, d.Words, ClassOutside, "the file was not read; give ParseOptions.Include if it has upstream blocks")
+		p.ignore(d.Line, d.Words, ClassOutside, "the file was not read; give ParseOptions.Include if it has upstream blocks")
 		return nil
 	}
 	err := p.refuse(d, pattern, `open() "`+pattern+`" failed (2: No such file or directory)`,

@@ -1,23 +1,24 @@
-package balancer
+package nginxconf
 
 import (
 	"fmt"
 	"strings"
 
+	"github.com/trunklb/trunk/balancer"
 	"github.com/trunklb/trunk/internal/conflex"
 )
 
-// Codes of [ParseConfig] for the locations that pass to an upstream.
+// Codes of [Parse] for the locations that pass to an upstream.
 const (
 	// CodeRetryDiffers: several locations pass to the upstream, and their
 	// proxy_next_upstream and timeouts differ.
-	CodeRetryDiffers Code = "retry-differs"
+	CodeRetryDiffers balancer.Code = "retry-differs"
 	// CodeTimeoutZero: a timeout of 0 ends every try at once in nginx; here the
 	// default holds.
-	CodeTimeoutZero Code = "timeout-zero"
+	CodeTimeoutZero balancer.Code = "timeout-zero"
 	// CodeLocation: no location of the name in ParseOptions.Location passes to
 	// an upstream.
-	CodeLocation Code = "location-not-found"
+	CodeLocation balancer.Code = "location-not-found"
 )
 
 // A level is a block whose settings the blocks in it inherit: http, server,
@@ -32,7 +33,7 @@ type level struct {
 // A setting is the value of one of the directives that make a retry policy.
 type setting struct {
 	set   bool
-	kinds Kind
+	kinds balancer.Kind
 	n     int64 // a number, or milliseconds
 }
 
@@ -137,9 +138,9 @@ func (p *parser) nextUpstream(d *conflex.Directive, at position) *ParseError {
 		case len(d.Args()) > 1:
 			return p.wrongCount(d)
 		case equalName(d.Words[1], "off"):
-			s.kinds = KindOff
+			s.kinds = balancer.KindOff
 		case equalName(d.Words[1], "on"):
-			s.kinds = defaultOn
+			s.kinds = balancer.KindError | balancer.KindTimeout
 		default:
 			return p.refuse(d, d.Words[1], `invalid value "`+d.Words[1]+`" in "proxy_next_upstream" directive, it must be "on" or "off"`, "")
 		}
@@ -159,11 +160,11 @@ func (p *parser) nextUpstream(d *conflex.Directive, at position) *ParseError {
 
 // kindOf reads a kind by nginx's name, which it compares without case.
 // "updating" is for caches, and nginx takes it here without effect.
-func kindOf(word string) (Kind, bool) {
+func kindOf(word string) (balancer.Kind, bool) {
 	if equalName(word, "updating") {
 		return 0, true
 	}
-	for k := KindError; k <= KindOff; k <<= 1 {
+	for k := balancer.KindError; k <= balancer.KindOff; k <<= 1 {
 		if equalName(word, k.String()) {
 			return k, true
 		}
@@ -285,11 +286,19 @@ func (p *parser) retryOf(b *block) {
 		}
 	}
 	if differ != nil {
-		p.warning(b, Warning{Code: CodeRetryDiffers, File: chosen.file, Line: chosen.line, Word: chosen.level.location,
+		p.warning(b, balancer.Warning{Code: CodeRetryDiffers, File: chosen.file, Line: chosen.line, Word: chosen.level.location,
 			Message: fmt.Sprintf("several locations pass to the upstream with different retries or timeouts: those of %s are taken, not those of %s",
-				chosen, list(differ)),
+				chosen, andMore(differ)),
 			Hint: "name one in ParseOptions.Location, or make an upstream of each"})
 	}
+}
+
+// andMore names the first of several places and counts the others.
+func andMore(places []string) string {
+	if len(places) == 1 {
+		return places[0]
+	}
+	return fmt.Sprintf("%s and %d more", places[0], len(places)-1)
 }
 
 // String names the place of the pass in a message.
@@ -302,11 +311,11 @@ func (ps *pass) String() string {
 }
 
 // retryAt makes the policy, and warns of what it cannot hold.
-func (p *parser) retryAt(b *block, ps *pass) Retry {
+func (p *parser) retryAt(b *block, ps *pass) balancer.Retry {
 	for i, s := range ps.level.policy(ps.family) {
 		name := retryNames[i]
 		if strings.HasSuffix(name, "timeout") && name != "next_upstream_timeout" && s.set && s.n == 0 {
-			p.warning(b, Warning{Code: CodeTimeoutZero, File: ps.file, Line: ps.line, Word: ps.family + name,
+			p.warning(b, balancer.Warning{Code: CodeTimeoutZero, File: ps.file, Line: ps.line, Word: ps.family + name,
 				Message: ps.family + name + " is 0, which ends every try at once in nginx",
 				Hint:    "the default, 60 s, holds here"})
 		}
@@ -315,9 +324,9 @@ func (p *parser) retryAt(b *block, ps *pass) Retry {
 }
 
 // retry is the policy of the level where the pass stands.
-func (ps *pass) retry(stream bool) Retry {
+func (ps *pass) retry(stream bool) balancer.Retry {
 	pol := ps.level.policy(ps.family)
-	r := Retry{
+	r := balancer.Retry{
 		On:             pol[0].kinds,
 		Tries:          int(min(pol[1].n, 1<<31-1)),
 		Timeout:        millis(pol[2].n),
@@ -325,8 +334,8 @@ func (ps *pass) retry(stream bool) Retry {
 		SendTimeout:    millis(pol[4].n),
 		ReadTimeout:    millis(pol[5].n),
 	}
-	if r.On&KindOff != 0 {
-		r.On = KindOff
+	if r.On&balancer.KindOff != 0 {
+		r.On = balancer.KindOff
 	}
 	if stream {
 		r.SendTimeout, r.ReadTimeout = millis(pol[6].n), millis(pol[6].n)
@@ -339,7 +348,7 @@ func (p *parser) checkLocation() {
 	if p.opts.Location == "" || p.located {
 		return
 	}
-	p.warning(nil, Warning{Code: CodeLocation, Word: p.opts.Location,
+	p.warning(nil, balancer.Warning{Code: CodeLocation, Word: p.opts.Location,
 		Message: fmt.Sprintf("no location %q passes to an upstream", p.opts.Location),
 		Hint:    "write the location's words as they stand in the text"})
 }

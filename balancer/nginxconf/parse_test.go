@@ -1,14 +1,12 @@
-package balancer_test
+package nginxconf_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"math"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"strconv"
 	"testing"
 	"testing/fstest"
@@ -18,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trunklb/trunk/balancer"
+	"github.com/trunklb/trunk/balancer/nginxconf"
 	"github.com/trunklb/trunk/hash"
 	"github.com/trunklb/trunk/iphash"
 	"github.com/trunklb/trunk/leastconn"
@@ -26,19 +25,19 @@ import (
 )
 
 // parseOne reads a text with one block.
-func parseOne(t *testing.T, text string, opts *balancer.ParseOptions) balancer.Block {
+func parseOne(t *testing.T, text string, opts *nginxconf.ParseOptions) nginxconf.Block {
 	t.Helper()
-	p, err := balancer.ParseConfig(text, opts)
+	p, err := nginxconf.Parse(text, opts)
 	require.NoError(t, err)
 	require.Len(t, p.Blocks, 1)
 	return p.Blocks[0]
 }
 
 // refusal reads a text that is refused.
-func refusal(t *testing.T, text string, opts *balancer.ParseOptions) *balancer.ParseError {
+func refusal(t *testing.T, text string, opts *nginxconf.ParseOptions) *nginxconf.ParseError {
 	t.Helper()
-	_, err := balancer.ParseConfig(text, opts)
-	var e *balancer.ParseError
+	_, err := nginxconf.Parse(text, opts)
+	var e *nginxconf.ParseError
 	require.ErrorAs(t, err, &e)
 	return e
 }
@@ -54,6 +53,8 @@ upstream backend {
     sticky cookie srv expires=1h path=/;
     keepalive 16;
 }`, nil)
+	assert.Equal(t, []balancer.Code{balancer.CodeMaxFailsAboveWeight}, codes(b.Config.Warnings), "what is warned of travels along")
+	b.Config.Warnings = nil
 	assert.Equal(t, balancer.Config{
 		Name:      "backend",
 		Method:    leastconn.New(),
@@ -83,16 +84,16 @@ func TestKeepaliveDirectives(t *testing.T) {
 	} {
 		b := parseOne(t, "upstream u { "+text+" server a; }", nil)
 		assert.Equal(t, want, b.Config.KeepaliveTimeout, text)
-		assert.Empty(t, b.PassedOver, text)
+		assert.Empty(t, b.Ignored, text)
 	}
 	for text, want := range map[string]string{
 		"keepalive_requests 100": "net/http does not count the requests of a connection",
 		"keepalive_time 1h":      "net/http does not limit the age of a connection",
 	} {
 		b := parseOne(t, "upstream u { "+text+"; server a; }", nil)
-		require.Len(t, b.PassedOver, 1, text)
-		assert.Equal(t, balancer.ClassNginx, b.PassedOver[0].Class)
-		assert.Contains(t, b.PassedOver[0].Instead, want)
+		require.Len(t, b.Ignored, 1, text)
+		assert.Equal(t, nginxconf.ClassNginx, b.Ignored[0].Class)
+		assert.Contains(t, b.Ignored[0].Instead, want)
 		assert.Zero(t, b.Config.KeepaliveTimeout)
 	}
 	for _, text := range []string{"keepalive_timeout -1;", "keepalive_timeout 1y;", "keepalive_timeout 5 6;", "keepalive_timeout 5; keepalive_timeout 5;"} {
@@ -123,7 +124,7 @@ func TestTheFirstMistakeInTheTextCounts(t *testing.T) {
 }
 
 func TestWholeConfigurations(t *testing.T) {
-	p, err := balancer.ParseConfig(`
+	p, err := nginxconf.Parse(`
 user www;
 events { worker_connections 64; }
 http {
@@ -188,27 +189,27 @@ func TestVariablesMustBeKnown(t *testing.T) {
 		`server { location ~ "^/(?<tenant>[a-z]+)/" { } } upstream u { hash $tenant; server a; }`,
 		"server { location / { set_by_lua_block $tenant { return 1 } } } upstream u { hash $tenant; server a; }",
 	} {
-		_, err := balancer.ParseConfig(text, nil)
+		_, err := nginxconf.Parse(text, nil)
 		assert.NoError(t, err, text)
 	}
 	own := map[string]func(*http.Request) string{"tenant": func(*http.Request) string { return "x" }}
-	b := parseOne(t, "upstream u { hash $tenant; server a; }", &balancer.ParseOptions{Variables: own})
+	b := parseOne(t, "upstream u { hash $tenant; server a; }", &nginxconf.ParseOptions{Variables: own})
 	assert.Contains(t, b.Config.Variables, "tenant")
 }
 
 func TestTwoMethods(t *testing.T) {
 	b := parseOne(t, "upstream u {\n least_conn;\n ip_hash;\n server a;\n}", nil)
 	assert.Equal(t, iphash.New(), b.Config.Method, "the last one counts")
-	require.NotEmpty(t, b.Warnings)
-	assert.Equal(t, balancer.Warning{Code: balancer.CodeMethodRedefined, Upstream: "u", Line: 3, Word: "ip_hash",
-		Message: "load balancing method redefined", Hint: "the last one counts: leave the others out"}, b.Warnings[0])
+	require.NotEmpty(t, b.Config.Warnings)
+	assert.Equal(t, balancer.Warning{Code: nginxconf.CodeMethodRedefined, Upstream: "u", Line: 3, Word: "ip_hash",
+		Message: "load balancing method redefined", Hint: "the last one counts: leave the others out"}, b.Config.Warnings[0])
 }
 
 func TestStickyAboveTheMethodIsLost(t *testing.T) {
 	b := parseOne(t, "upstream u { sticky cookie srv; least_conn; server a; }", nil)
 	assert.Nil(t, b.Config.Sticky)
 	assert.Equal(t, sticky.Cookie{Name: "srv"}, b.StickyLost)
-	assert.Contains(t, codes(b.Warnings), balancer.CodeStickyLost)
+	assert.Contains(t, codes(b.Config.Warnings), nginxconf.CodeStickyLost)
 	b = parseOne(t, "upstream u { least_conn; sticky cookie srv; server a; }", nil)
 	assert.Equal(t, sticky.Cookie{Name: "srv"}, b.Config.Sticky)
 }
@@ -235,34 +236,34 @@ func TestGreatNumbers(t *testing.T) {
 
 	b = parseOne(t, "upstream u { server a fail_timeout=9223372036854775807; }", nil)
 	assert.Equal(t, time.Duration(math.MaxInt64), b.Config.Servers[0].FailTimeout)
-	assert.Equal(t, []balancer.Code{balancer.CodeFailTimeout}, codes(b.Warnings))
+	assert.Equal(t, []balancer.Code{nginxconf.CodeFailTimeout}, codes(b.Config.Warnings))
 }
 
 func TestTheThreeClasses(t *testing.T) {
-	lenient := &balancer.ParseOptions{Lenient: true}
-	choice := &balancer.ParseOptions{AllowChoice: true}
-	all := &balancer.ParseOptions{Lenient: true, AllowChoice: true, Convert: true}
+	lenient := &nginxconf.ParseOptions{Lenient: true}
+	choice := &nginxconf.ParseOptions{AllowChoice: true}
+	all := &nginxconf.ParseOptions{Lenient: true, AllowChoice: true, Convert: true}
 	for _, c := range []struct {
 		line  string
-		class balancer.Class
-		opts  *balancer.ParseOptions // what lets it pass; nil: nothing
+		class nginxconf.Class
+		opts  *nginxconf.ParseOptions // what lets it pass; nil: nothing
 	}{
-		{`check interval=3000 rise=2 fall=5 timeout=1000 type=http;`, balancer.ClassHarmless, lenient},
-		{`check_http_send "HEAD / HTTP/1.0\r\n\r\n";`, balancer.ClassHarmless, lenient},
-		{`queue 100 timeout=70;`, balancer.ClassHarmless, lenient},
-		{`ntlm;`, balancer.ClassHarmless, lenient},
-		{`server b slow_start=30s;`, balancer.ClassHarmless, lenient},
-		{`fair;`, balancer.ClassChoice, choice},
-		{`vnswrr max_init=10;`, balancer.ClassChoice, choice},
-		{`balancer_by_lua_block { local s = "}" -- } }` + "\n" + `local t = { [[ } ]] } }`, balancer.ClassChoice, choice},
-		{`consistent_hash $request_uri;`, balancer.ClassChoice, choice},
-		{`session_sticky cookie=sid mode=insert;`, balancer.ClassChoice, choice},
-		{`random two least_time=header;`, balancer.ClassChoice, choice},
-		{`sticky name=srv hash=md5;`, balancer.ClassChoice, choice},
-		{`upsync 127.0.0.1:8500/v1/kv/u upsync_timeout=6m;`, balancer.ClassServers, nil},
-		{`jdomain app.example;`, balancer.ClassServers, nil},
-		{`state /var/lib/nginx/u.conf;`, balancer.ClassServers, nil},
-		{`include servers.conf;`, balancer.ClassServers, nil},
+		{`check interval=3000 rise=2 fall=5 timeout=1000 type=http;`, nginxconf.ClassHarmless, lenient},
+		{`check_http_send "HEAD / HTTP/1.0\r\n\r\n";`, nginxconf.ClassHarmless, lenient},
+		{`queue 100 timeout=70;`, nginxconf.ClassHarmless, lenient},
+		{`ntlm;`, nginxconf.ClassHarmless, lenient},
+		{`server b slow_start=30s;`, nginxconf.ClassHarmless, lenient},
+		{`fair;`, nginxconf.ClassChoice, choice},
+		{`vnswrr max_init=10;`, nginxconf.ClassChoice, choice},
+		{`balancer_by_lua_block { local s = "}" -- } }` + "\n" + `local t = { [[ } ]] } }`, nginxconf.ClassChoice, choice},
+		{`consistent_hash $request_uri;`, nginxconf.ClassChoice, choice},
+		{`session_sticky cookie=sid mode=insert;`, nginxconf.ClassChoice, choice},
+		{`random two least_time=header;`, nginxconf.ClassChoice, choice},
+		{`sticky name=srv hash=md5;`, nginxconf.ClassChoice, choice},
+		{`upsync 127.0.0.1:8500/v1/kv/u upsync_timeout=6m;`, nginxconf.ClassServers, nil},
+		{`jdomain app.example;`, nginxconf.ClassServers, nil},
+		{`state /var/lib/nginx/u.conf;`, nginxconf.ClassServers, nil},
+		{`include servers.conf;`, nginxconf.ClassServers, nil},
 	} {
 		t.Run(c.line, func(t *testing.T) {
 			text := "upstream u {\n server a;\n " + c.line + "\n}"
@@ -274,29 +275,29 @@ func TestTheThreeClasses(t *testing.T) {
 				return
 			}
 			b := parseOne(t, text, c.opts)
-			require.Len(t, b.PassedOver, 1)
-			assert.Equal(t, c.class, b.PassedOver[0].Class)
-			assert.NotEmpty(t, b.PassedOver[0].Instead)
+			require.Len(t, b.Ignored, 1)
+			assert.Equal(t, c.class, b.Ignored[0].Class)
+			assert.NotEmpty(t, b.Ignored[0].Instead)
 		})
 	}
 }
 
 func TestConvert(t *testing.T) {
-	opts := &balancer.ParseOptions{Convert: true}
+	opts := &nginxconf.ParseOptions{Convert: true}
 	b := parseOne(t, "upstream u { sticky name=srv expires=1h domain=.x path=/ hash=md5 httponly; server a; }", opts)
 	assert.Equal(t, sticky.Cookie{Name: "srv", Expires: time.Hour, Domain: ".x", Path: "/", HTTPOnly: true}, b.Config.Sticky)
 	b = parseOne(t, "upstream u { sticky; server a; }", opts)
 	assert.Equal(t, sticky.Cookie{Name: "route"}, b.Config.Sticky)
 	b = parseOne(t, "upstream u { consistent_hash $request_uri; server a; }", opts)
 	assert.Equal(t, hash.NewConsistent("$request_uri"), b.Config.Method)
-	assert.NotEmpty(t, b.PassedOver, "what differs is told")
+	assert.NotEmpty(t, b.Ignored, "what differs is told")
 	b = parseOne(t, "upstream u { server a slow_start=30s; server b slow_start=1m; }", opts)
 	assert.Equal(t, time.Minute, b.Config.Policy.Return.SlowStart)
 }
 
 func TestConvertJvmRoute(t *testing.T) {
 	b := parseOne(t, "upstream u { jvm_route $cookie_JSESSIONID|jsessionid; server a srun_id=one; server b srun_id=two; }",
-		&balancer.ParseOptions{Convert: true})
+		&nginxconf.ParseOptions{Convert: true})
 	assert.Equal(t, sticky.Route{Variables: []string{"$jvm_route"}}, b.Config.Sticky)
 	assert.Equal(t, "two", b.Config.Servers[1].Route)
 	route := b.Config.Variables["jvm_route"]
@@ -309,22 +310,22 @@ func TestConvertJvmRoute(t *testing.T) {
 }
 
 func TestOutsideTheBlocks(t *testing.T) {
-	p, err := balancer.ParseConfig(`
+	p, err := nginxconf.Parse(`
 more_set_headers "Server: x";
 include /etc/nginx/mime.types;
 upstream u { server 10.0.0.1; }
 server { brotli on; brotli on; location / { content_by_lua_block { ngx.say("}") } } }`, nil)
 	require.NoError(t, err)
 	var names []string
-	for _, o := range p.PassedOver {
-		assert.Equal(t, balancer.ClassOutside, o.Class)
+	for _, o := range p.Ignored {
+		assert.Equal(t, nginxconf.ClassOutside, o.Class)
 		names = append(names, o.Words[0])
 	}
 	assert.Equal(t, []string{"more_set_headers", "include", "brotli", "content_by_lua_block"}, names)
 
 	text := "upstream u { server a; } location / { proxy_pass http://u; proxy_read_timeout 5s; }"
 	assert.Equal(t, `"location" directive is not allowed here`, refusal(t, text, nil).Message)
-	b := parseOne(t, text, &balancer.ParseOptions{Lenient: true})
+	b := parseOne(t, text, &nginxconf.ParseOptions{Lenient: true})
 	assert.Equal(t, 5*time.Second, b.Config.Retry.ReadTimeout)
 }
 
@@ -337,8 +338,8 @@ func TestIncludes(t *testing.T) {
 		"etc/nginx/bad.conf":      {Data: []byte("\nupstream c {\n server a weight=0;\n}")},
 		"etc/nginx/loop.conf":     {Data: []byte("include loop.conf;")},
 	}
-	opts := &balancer.ParseOptions{Include: balancer.IncludeFS(files, "etc/nginx")}
-	p, err := balancer.ParseConfig("http { include /etc/nginx/conf.d/*.conf; include none-*.conf; }", opts)
+	opts := &nginxconf.ParseOptions{Include: nginxconf.IncludeFS(files, "etc/nginx")}
+	p, err := nginxconf.Parse("http { include /etc/nginx/conf.d/*.conf; include none-*.conf; }", opts)
 	require.NoError(t, err)
 	require.Len(t, p.Blocks, 2)
 	assert.Equal(t, "etc/nginx/conf.d/b.conf", p.Blocks[1].File)
@@ -399,18 +400,18 @@ server {
 }`
 	b := parseOne(t, text, nil)
 	assert.Equal(t, time.Second, b.Config.Retry.ReadTimeout, "the first one's")
-	require.Equal(t, []balancer.Code{balancer.CodeRetryDiffers}, codes(b.Warnings))
-	assert.Contains(t, b.Warnings[0].Message, "location / (line 3)")
-	assert.Contains(t, b.Warnings[0].Message, "location = /slow (line 4)")
-	assert.NotContains(t, b.Warnings[0].Message, "same")
+	require.Equal(t, []balancer.Code{nginxconf.CodeRetryDiffers}, codes(b.Config.Warnings))
+	assert.Contains(t, b.Config.Warnings[0].Message, "location / (line 3)")
+	assert.Contains(t, b.Config.Warnings[0].Message, "location = /slow (line 4)")
+	assert.NotContains(t, b.Config.Warnings[0].Message, "same")
 
-	b = parseOne(t, text, &balancer.ParseOptions{Location: "= /slow"})
+	b = parseOne(t, text, &nginxconf.ParseOptions{Location: "= /slow"})
 	assert.Equal(t, 9*time.Second, b.Config.Retry.ReadTimeout)
-	assert.Empty(t, b.Warnings)
+	assert.Empty(t, b.Config.Warnings)
 
-	p, err := balancer.ParseConfig(text, &balancer.ParseOptions{Location: "/none"})
+	p, err := nginxconf.Parse(text, &nginxconf.ParseOptions{Location: "/none"})
 	require.NoError(t, err)
-	assert.Equal(t, []balancer.Code{balancer.CodeLocation}, codes(p.Warnings))
+	assert.Equal(t, []balancer.Code{nginxconf.CodeLocation}, codes(p.Warnings))
 }
 
 func TestHints(t *testing.T) {
@@ -451,51 +452,19 @@ func TestHints(t *testing.T) {
 	}
 }
 
-func TestExpand(t *testing.T) {
-	lookup := func(host string) ([]netip.Addr, error) {
-		if host != "app.example" {
-			return nil, errors.New("no such host")
-		}
-		return []netip.Addr{netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("10.0.0.7")}, nil
-	}
-	got, err := balancer.Expand([]balancer.Server{
-		{Addr: "app.example", Weight: 3, Backup: true},
-		{Addr: "010.0.0.1:080", Name: "x"},
-		{Addr: "unix:/run/a.sock"},
-		{Addr: "app.example", Resolve: true},
-	}, lookup)
-	require.NoError(t, err)
-	assert.Equal(t, []balancer.Server{
-		{Addr: "[2001:db8::1]:80", Name: "app.example", Weight: 3, Backup: true},
-		{Addr: "10.0.0.7:80", Name: "app.example", Weight: 3, Backup: true},
-		{Addr: "10.0.0.1:80", Name: "x"},
-		{Addr: "unix:/run/a.sock", Name: "unix:/run/a.sock"},
-		{Addr: "app.example:80", Name: "app.example", Resolve: true},
-	}, got)
-
-	_, err = balancer.Expand([]balancer.Server{{Addr: "10.0.0.1"}, {Addr: "other.example"}}, lookup)
-	var resolve *balancer.ResolveError
-	require.ErrorAs(t, err, &resolve)
-	assert.Equal(t, 1, resolve.Server)
-	_, err = balancer.Expand([]balancer.Server{{Addr: "a:0"}}, lookup)
-	var config *balancer.ConfigError
-	require.ErrorAs(t, err, &config)
-	assert.Equal(t, "Addr", config.Field)
-}
-
-func TestParseMakesAnUpstream(t *testing.T) {
-	up, err := balancer.Parse(context.Background(), "upstream u { server 10.0.0.1; server 10.0.0.2; }")
+func TestNewUpstream(t *testing.T) {
+	up, err := nginxconf.NewUpstream(context.Background(), "upstream u { server 10.0.0.1; server 10.0.0.2; }")
 	require.NoError(t, err)
 	require.NoError(t, up.Close())
 	for _, text := range []string{"", "upstream u { server a; } upstream v { server a; }", "upstream u { }"} {
-		_, err := balancer.Parse(context.Background(), text)
-		var e *balancer.ParseError
+		_, err := nginxconf.NewUpstream(context.Background(), text)
+		var e *nginxconf.ParseError
 		assert.ErrorAs(t, err, &e, text)
 	}
 }
 
-func ExampleParseConfig() {
-	parsed, err := balancer.ParseConfig(`
+func ExampleParse() {
+	parsed, err := nginxconf.Parse(`
 upstream backend {
     zone backend 64k;
     hash $request_uri;
@@ -513,8 +482,8 @@ server {
 		return
 	}
 	b := parsed.Blocks[0]
-	fmt.Print(b.Config)
-	for _, o := range b.PassedOver {
+	fmt.Print(nginxconf.Format(b.Config))
+	for _, o := range b.Ignored {
 		fmt.Println("without effect:", o.Words)
 	}
 	// Output:
@@ -533,8 +502,8 @@ server {
 }
 
 // What Lint says of a block is told once, with its line where it has one.
-func TestParseWarnsOnce(t *testing.T) {
-	up, err := balancer.Parse(context.Background(), "upstream u {\n  least_conn;\n  random two;\n  server 10.0.0.1 weight=9;\n  server 10.0.0.2 max_fails=5;\n}")
+func TestNewUpstreamWarnsOnce(t *testing.T) {
+	up, err := nginxconf.NewUpstream(context.Background(), "upstream u {\n  least_conn;\n  random two;\n  server 10.0.0.1 weight=9;\n  server 10.0.0.2 max_fails=5;\n}")
 	require.NoError(t, err)
 	defer up.Close()
 	var told []string

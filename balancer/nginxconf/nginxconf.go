@@ -1,4 +1,16 @@
-package balancer
+// Package nginxconf reads nginx's configuration language into balancer.Configs,
+// and writes them as upstream blocks.
+//
+//	up, err := nginxconf.NewUpstream(ctx, `upstream backend {
+//		least_conn;
+//		server 10.0.0.1:8080 weight=5;
+//		server 10.0.0.2:8080;
+//	}`)
+//
+// [Parse] reads a whole configuration, the retry directives of its locations
+// included, and opens nothing. What nginx refuses is refused with nginx's words and
+// line ([ParseError]); what has no effect here is listed ([Ignored]).
+package nginxconf
 
 import (
 	"context"
@@ -8,43 +20,32 @@ import (
 	"slices"
 	"time"
 
+	"github.com/trunklb/trunk/balancer"
 	"github.com/trunklb/trunk/internal/conflex"
 	"github.com/trunklb/trunk/sticky"
 )
 
-// Parse makes an upstream of a text with exactly one upstream block: ParseConfig,
-// strict and without options, and New in one. The error is a *[ParseError] or
-// one of New's. Upstream.Warnings has what is warned of, nginx's own warnings too;
-// what has no effect here, such as zone, is told by [ParseConfig] alone.
-func Parse(ctx context.Context, text string) (*Upstream, error) {
-	parsed, err := ParseConfig(text, nil)
+// NewUpstream makes an upstream of a text with exactly one upstream block: [Parse],
+// strict and without options, and [balancer.New] in one. The error is a *[ParseError]
+// or one of balancer.New's. Upstream.Warnings returns nginx's own warnings too; which
+// directives had no effect here, such as zone, only Parse reports.
+func NewUpstream(ctx context.Context, text string) (*balancer.Upstream, error) {
+	f, err := Parse(text, nil)
 	if err != nil {
 		return nil, err
 	}
-	if n := len(parsed.Blocks); n != 1 {
+	if n := len(f.Blocks); n != 1 {
 		e := &ParseError{Message: fmt.Sprintf("there are %d upstream blocks, and exactly one is wanted", n),
-			Hint: "use ParseConfig for several, and New for each"}
+			Hint: "use Parse for several, and balancer.New for each"}
 		if n > 1 {
-			e.File, e.Line = parsed.Blocks[1].File, parsed.Blocks[1].Line
+			e.File, e.Line = f.Blocks[1].File, f.Blocks[1].Line
 		}
 		return nil, e
 	}
-	up, err := New(ctx, parsed.Blocks[0].Config)
-	if err != nil {
-		return nil, err
-	}
-	// Lint's are in both; those of the text have their lines.
-	told := parsed.Warnings
-	for _, w := range up.warnings {
-		if !slices.ContainsFunc(told, func(t Warning) bool { return t.Code == w.Code && t.Message == w.Message }) {
-			told = append(told, w)
-		}
-	}
-	up.warnings = told
-	return up, nil
+	return balancer.New(ctx, f.Blocks[0].Config)
 }
 
-// ParseConfig reads the upstream blocks of a text in nginx's configuration
+// Parse reads the upstream blocks of a text in nginx's configuration
 // language: one block, several, or a whole configuration with http { } and
 // stream { }. It is pure: nothing is resolved, opened or started.
 //
@@ -56,16 +57,16 @@ func Parse(ctx context.Context, text string) (*Upstream, error) {
 //
 // Outside the blocks, the proxy_next_upstream and proxy_*_timeout directives of
 // the locations that pass to an upstream become its Config.Retry. Of the rest
-// only the grammar is read, and whether nginx's own directives stand where they
-// may.
+// only the grammar is read, and whether nginx's own directives are where they
+// may be.
 //
-// Nothing is dropped silently: what could not be taken over is in PassedOver,
-// with what to use instead; what nginx, or [Lint], warns of is in Warnings.
-func ParseConfig(text string, opts *ParseOptions) (*Parsed, error) {
+// Nothing is dropped silently: what could not be taken over is in Ignored,
+// with what to use instead; what nginx, or [balancer.Lint], warns of is in Warnings.
+func Parse(text string, opts *ParseOptions) (*File, error) {
 	if opts == nil {
 		opts = &ParseOptions{}
 	}
-	p := &parser{opts: opts, out: &Parsed{}, zones: map[string]*zone{}, noted: map[string]bool{}}
+	p := &parser{opts: opts, out: &File{}, zones: map[string]*zone{}, noted: map[string]bool{}}
 	if err := p.text(conflex.Parse(text)); err != nil {
 		err.Warnings = p.out.Warnings
 		return nil, err
@@ -75,15 +76,15 @@ func ParseConfig(text string, opts *ParseOptions) (*Parsed, error) {
 	return p.out, nil
 }
 
-// ParseOptions say what [ParseConfig] may know and take beside the text. The
+// ParseOptions say what [Parse] may know and take beside the text. The
 // zero value is nginx's strict verdict on the text alone.
 type ParseOptions struct {
-	// Lenient passes over what nginx itself refuses, but what has no influence
-	// on the choice while all is well: directives of other modules such as
+	// Lenient ignores what nginx itself refuses, but what does not affect peer
+	// selection while all is well: directives of other modules such as
 	// check, queue, ntlm and slow_start ([ClassHarmless]), and, outside the
 	// upstream blocks, directives that nginx does not know or not in that place.
 	Lenient bool
-	// AllowChoice passes over directives that change who is chosen, such as
+	// AllowChoice ignores directives that affect peer selection, such as
 	// balancer_by_lua_block or fair ([ClassChoice]): the block falls back to
 	// what the rest of it says.
 	AllowChoice bool
@@ -94,18 +95,18 @@ type ParseOptions struct {
 	// Include gives the files that an include directive's pattern matches, in
 	// order of their names; none if it has wildcards and none matches. nil: an
 	// include is an error inside an upstream block, since servers may be in it,
-	// and passed over outside. See [IncludeFS].
+	// and ignored outside. See [IncludeFS].
 	Include func(pattern string) ([]IncludeFile, error)
 	// Lookup, if set, is asked for the names of the server lines as nginx asks
 	// while it reads, and a name without an address is refused. The names stay
-	// in the result; New resolves them. See [Expand].
+	// in the result; balancer.New resolves them. See [balancer.Expand].
 	Lookup func(host string) ([]netip.Addr, error)
 	// Location names the location whose proxy_* directives become Retry, by
 	// its words, such as "/api" or "= /login" or "@fallback". Empty: the one
 	// that passes to the upstream, or the first of several with a warning.
 	Location string
-	// Variables are variables of the user's own beside nginx's. They are known
-	// in keys and go into every Config.
+	// Variables are custom variables beside nginx's. They are known in keys and go
+	// into every Config.
 	Variables map[string]func(*http.Request) string
 }
 
@@ -115,21 +116,23 @@ type IncludeFile struct {
 	Name, Text string
 }
 
-// Parsed is what [ParseConfig] found.
-type Parsed struct {
+// File is what [Parse] found in a text.
+type File struct {
 	// Blocks are the upstream blocks in the order of the text.
 	Blocks []Block
-	// Warnings are nginx's, the import's and Lint's; PassedOver the directives
-	// and parameters that have no effect here. Both also stand in their Block.
-	Warnings   []Warning
-	PassedOver []PassedOver
+	// Warnings are nginx's, the import's and balancer.Lint's; those of a block are
+	// in its Config too. Ignored are the directives and parameters that have no
+	// effect here; those of a block are in the Block too.
+	Warnings []balancer.Warning
+	Ignored  []Ignored
 }
 
 // Block is one upstream block.
 type Block struct {
-	// Config is for New. Its servers keep the names of the text.
-	Config Config
-	// Stream: the block stands in stream { }. Use it with Start or DialContext.
+	// Config is for balancer.New. Its servers keep the names of the text, and its
+	// Warnings are what the block was warned of.
+	Config balancer.Config
+	// Stream: the block is in stream { }. Use it with Upstream.Start or DialContext.
 	Stream bool
 	// File and Line say where the block begins. File is empty for the text
 	// itself, else the name of an included file.
@@ -148,9 +151,9 @@ type Block struct {
 	// StickyLost is the sticky that a method below it switched off, as nginx
 	// has it. nil: none was lost.
 	StickyLost sticky.Sticky
-	// Warnings and PassedOver are those of this block.
-	Warnings   []Warning
-	PassedOver []PassedOver
+	// Ignored are the directives and parameters of this block that have no effect
+	// here.
+	Ignored []Ignored
 }
 
 // Keepalive is what nginx's keepalive directives of a block say.
@@ -175,10 +178,10 @@ type Zone struct {
 
 // Block returns the block of that name, compared without case as nginx does,
 // or nil.
-func (p *Parsed) Block(name string) *Block {
-	i := slices.IndexFunc(p.Blocks, func(b Block) bool { return equalName(b.Config.Name, name) })
+func (f *File) Block(name string) *Block {
+	i := slices.IndexFunc(f.Blocks, func(b Block) bool { return equalName(b.Config.Name, name) })
 	if i < 0 {
 		return nil
 	}
-	return &p.Blocks[i]
+	return &f.Blocks[i]
 }

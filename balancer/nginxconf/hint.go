@@ -1,4 +1,4 @@
-package balancer
+package nginxconf
 
 import (
 	"fmt"
@@ -64,16 +64,16 @@ func hintNoBrace(d *conflex.Directive) string {
 }
 
 // hintNotHere is for a directive in the wrong place.
-func hintNotHere(d *conflex.Directive, where conflex.Context) string {
-	inUpstream := conflex.Command(d.Name(), conflex.Upstream) != conflex.NotHere
+func hintNotHere(d *conflex.Directive, where place) string {
+	ofUpstreams := command(d.Name(), inUpstream) != notHere
 	switch {
-	case where == conflex.StreamUpstream && inUpstream:
+	case where == inStreamUpstream && ofUpstreams:
 		return "it is for upstreams in http { } only"
-	case where == conflex.Upstream || where == conflex.StreamUpstream:
+	case where == inUpstream || where == inStreamUpstream:
 		return "an upstream block holds servers and the method: is its closing brace missing?"
 	case d.Name() == "upstream":
 		return "upstream blocks stand in http { } or stream { }, not in a server or location"
-	case inUpstream:
+	case ofUpstreams:
 		return "it stands inside upstream NAME { }"
 	case d.Name() == "location":
 		return "a location stands inside server { }: put one around it, or paste the upstream blocks alone"
@@ -93,7 +93,7 @@ func hintUnknown(d *conflex.Directive) string {
 		return invisible(name)
 	case name == "round_robin" || name == "roundrobin" || name == "rr" || name == "wrr":
 		return "round robin is what a block without a method does: leave the line out"
-	case conflex.Command(lower(name), conflex.Anywhere) != conflex.Unknown && lower(name) != name:
+	case command(lower(name), anywhere) != unknown && lower(name) != name:
 		return "directives are lower case: " + lower(name)
 	case valueHint(name) != "":
 		return fmt.Sprintf("%s is a parameter of server: %s", name, valueHint(name))
@@ -110,7 +110,7 @@ func hintUnknown(d *conflex.Directive) string {
 			return "did you mean " + known + "?"
 		}
 	}
-	if meant := conflex.Misspelt(name); meant != "" {
+	if meant := misspelt(name); meant != "" {
 		return "did you mean " + meant + "?"
 	}
 	if t, ok := foreignOf(name); ok {
@@ -164,7 +164,7 @@ func hintParameter(d *conflex.Directive, word string) string {
 	name, value, hasValue := strings.Cut(word, "=")
 	plain, _, _ := strings.Cut(strings.Trim(lower(name), ",;"), ":")
 	switch {
-	case conflex.Command(word, conflex.Upstream) == conflex.Simple && d.Start < d.Line:
+	case command(word, inUpstream) == simple && d.Start < d.Line:
 		return fmt.Sprintf("the directive begins in line %d: is its ; missing?", d.Start)
 	case isTemplate(word) || strings.Contains(value, "$"):
 		return "parameters take no variables and no templates: write the value itself"

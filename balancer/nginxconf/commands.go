@@ -1,66 +1,66 @@
-package conflex
+package nginxconf
 
 import (
 	"slices"
 	"strings"
 )
 
-// A Context is a set of the places where a directive may stand.
-type Context uint16
+// A place is a set of the places where a directive may stand.
+type place uint16
 
 // The places. HTTP and Stream are the insides of http { } and stream { }.
 const (
-	Main Context = 1 << iota
-	Events
-	Mail
-	HTTP
-	HTTPServer
-	Location
-	ServerIf
-	LocationIf
-	LimitExcept
-	Upstream
-	Stream
-	StreamServer
-	StreamUpstream
+	inMain place = 1 << iota
+	inEvents
+	inMail
+	inHTTP
+	inHTTPServer
+	inLocation
+	inServerIf
+	inLocationIf
+	inLimitExcept
+	inUpstream
+	inStream
+	inStreamServer
+	inStreamUpstream
 
-	anyHTTP   = HTTP | HTTPServer | Location | ServerIf | LocationIf | LimitExcept
-	anyStream = Stream | StreamServer
-	// Anywhere is every place.
-	Anywhere = Context(1<<16 - 1)
+	anyHTTP   = inHTTP | inHTTPServer | inLocation | inServerIf | inLocationIf | inLimitExcept
+	anyStream = inStream | inStreamServer
+	// anywhere is every place.
+	anywhere = place(1<<16 - 1)
 )
 
-// A Verdict is what nginx says of a directive's name in a place.
-type Verdict uint8
+// A verdict is what nginx says of a directive's name in a place.
+type verdict uint8
 
 const (
-	// Unknown: no directive has the name.
-	Unknown Verdict = iota
-	// NotHere: it has its place elsewhere.
-	NotHere
-	// Simple: it stands here and ends with ";".
-	Simple
-	// Braces: it stands here and ends with a block.
-	Braces
+	// unknown: no directive has the name.
+	unknown verdict = iota
+	// notHere: it has its place elsewhere.
+	notHere
+	// simple: it stands here and ends with ";".
+	simple
+	// braces: it stands here and ends with a block.
+	braces
 )
 
-// Command looks up a directive of nginx's own in a place.
-func Command(name string, where Context) Verdict {
+// command looks up a directive of nginx's own in a place.
+func command(name string, where place) verdict {
 	variants, known := commands[name]
 	if !known {
-		return Unknown
+		return unknown
 	}
 	for _, v := range variants {
 		if v.where&where != 0 {
 			return v.form
 		}
 	}
-	return NotHere
+	return notHere
 }
 
-// Misspelt returns the directive of nginx's own that a word is but for one
+// misspelt returns the directive of nginx's own that a word is but for one
 // letter, or "".
-func Misspelt(word string) string {
+func misspelt(word string) string {
 	for _, name := range commandNames[len(word)] {
 		if oneEdit(word, name) {
 			return name
@@ -103,8 +103,8 @@ func oneEdit(a, b string) bool {
 
 // A variant is one of the directives that share a name.
 type variant struct {
-	where Context
-	form  Verdict
+	where place
+	form  verdict
 }
 
 // commands are nginx's directives by name. Outside upstream blocks the places
@@ -113,38 +113,38 @@ var commands = makeCommands()
 
 func makeCommands() map[string][]variant {
 	m := map[string][]variant{}
-	add := func(where Context, form Verdict, names string) {
+	add := func(where place, form verdict, names string) {
 		for _, name := range strings.Fields(names) {
 			m[name] = append(m[name], variant{where, form})
 		}
 	}
-	add(Anywhere, Simple, "include")
+	add(anywhere, simple, "include")
 
-	add(Main, Braces, "events http stream mail")
-	add(Main, Simple, mainCommands)
-	add(Events, Simple, eventsCommands)
-	add(Mail, Simple, mailCommands)
-	add(Mail, Braces, "server imap pop3 smtp")
+	add(inMain, braces, "events http stream mail")
+	add(inMain, simple, mainCommands)
+	add(inEvents, simple, eventsCommands)
+	add(inMail, simple, mailCommands)
+	add(inMail, braces, "server imap pop3 smtp")
 
-	add(HTTP, Braces, "upstream server map geo split_clients charset_map")
-	add(HTTP|HTTPServer|Location, Braces, "types")
-	add(HTTPServer|Location, Braces, "location if")
-	add(Location, Braces, "limit_except")
-	add(HTTPServer, Simple, "listen server_name")
-	add(Location|LocationIf|LimitExcept, Simple,
+	add(inHTTP, braces, "upstream server map geo split_clients charset_map")
+	add(inHTTP|inHTTPServer|inLocation, braces, "types")
+	add(inHTTPServer|inLocation, braces, "location if")
+	add(inLocation, braces, "limit_except")
+	add(inHTTPServer, simple, "listen server_name")
+	add(inLocation|inLocationIf|inLimitExcept, simple,
 		"proxy_pass fastcgi_pass uwsgi_pass scgi_pass grpc_pass memcached_pass")
-	add(HTTPServer|Location|ServerIf|LocationIf, Simple, "set return rewrite break")
-	add(HTTPServer|Location, Simple, "try_files")
-	add(Location, Simple, "alias internal")
-	add(anyHTTP, Simple, httpCommands)
+	add(inHTTPServer|inLocation|inServerIf|inLocationIf, simple, "set return rewrite break")
+	add(inHTTPServer|inLocation, simple, "try_files")
+	add(inLocation, simple, "alias internal")
+	add(anyHTTP, simple, httpCommands)
 
-	add(Stream, Braces, "upstream server map geo split_clients")
-	add(StreamServer, Simple, "listen server_name proxy_pass")
-	add(anyStream, Simple, streamCommands)
+	add(inStream, braces, "upstream server map geo split_clients")
+	add(inStreamServer, simple, "listen server_name proxy_pass")
+	add(anyStream, simple, streamCommands)
 
-	add(Upstream|StreamUpstream, Simple,
+	add(inUpstream|inStreamUpstream, simple,
 		"server zone hash least_conn least_time random resolver resolver_timeout")
-	add(Upstream, Simple,
+	add(inUpstream, simple,
 		"ip_hash sticky keepalive keepalive_requests keepalive_time keepalive_timeout")
 	return m
 }

@@ -1,4 +1,4 @@
-package balancer
+package nginxconf
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/trunklb/trunk/balancer"
 	"github.com/trunklb/trunk/internal/conflex"
 	"github.com/trunklb/trunk/sticky"
 )
@@ -152,14 +153,14 @@ func init() {
 
 // inBlock executes a directive of an upstream block.
 func (p *parser) inBlock(d *conflex.Directive) *ParseError {
-	name, where := cstr(d.Name()), conflex.Upstream
+	name, where := cstr(d.Name()), inUpstream
 	if p.section.stream {
-		where = conflex.StreamUpstream
+		where = inStreamUpstream
 	}
-	switch conflex.Command(d.Name(), where) {
-	case conflex.Unknown:
+	switch command(d.Name(), where) {
+	case unknown:
 		return p.foreignDirective(d)
-	case conflex.NotHere:
+	case notHere:
 		return p.refuse(d, name, `"`+name+`" directive is not allowed here`, hintNotHere(d, where))
 	}
 	if d.Block != nil {
@@ -215,7 +216,7 @@ func (p *parser) initUpstream(ref *upstreamRef) *ParseError {
 		return &ParseError{File: b.File, Line: b.Line, Word: b.Config.Name, Message: message, Hint: hint}
 	}
 	b.Resolver = b.seen["resolver"] || p.section.resolver && b.zone != nil
-	if slices.ContainsFunc(b.Config.Servers, func(s Server) bool { return s.Resolve }) {
+	if slices.ContainsFunc(b.Config.Servers, func(s balancer.Server) bool { return s.Resolve }) {
 		if b.zone == nil {
 			return refuse(fmt.Sprintf(`resolving names at run time requires upstream "%s" to be in shared memory`, b.Config.Name),
 				"write zone NAME 256k; into the block, or leave resolve out")
@@ -225,7 +226,7 @@ func (p *parser) initUpstream(ref *upstreamRef) *ParseError {
 				"write resolver ADDRESS; into the block")
 		}
 	}
-	if !slices.ContainsFunc(b.Config.Servers, func(s Server) bool { return !s.Backup }) {
+	if !slices.ContainsFunc(b.Config.Servers, func(s balancer.Server) bool { return !s.Backup }) {
 		return refuse(fmt.Sprintf(`no servers in upstream "%s"`, b.Config.Name),
 			"all servers are backups: at least one must not be")
 	}
@@ -236,9 +237,9 @@ func (p *parser) initUpstream(ref *upstreamRef) *ParseError {
 func (p *parser) finish() {
 	for i := range p.out.Blocks {
 		b := &p.out.Blocks[i]
-		for _, w := range Lint(b.Config) {
+		for _, w := range balancer.Lint(b.Config) {
 			w.File, w.Line = b.File, b.Line
-			b.Warnings = append(b.Warnings, w)
+			b.Config.Warnings = append(b.Config.Warnings, w)
 			p.out.Warnings = append(p.out.Warnings, w)
 		}
 	}

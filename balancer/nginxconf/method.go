@@ -1,8 +1,9 @@
-package balancer
+package nginxconf
 
 import (
 	"strings"
 
+	"github.com/trunklb/trunk/balancer"
 	"github.com/trunklb/trunk/hash"
 	"github.com/trunklb/trunk/internal/conflex"
 	"github.com/trunklb/trunk/iphash"
@@ -12,12 +13,12 @@ import (
 	"github.com/trunklb/trunk/random"
 )
 
-// Codes of [ParseConfig] for the method and sticky.
+// Codes of [Parse] for the method and sticky.
 const (
 	// CodeMethodRedefined is nginx's warning: of two methods the last counts.
-	CodeMethodRedefined Code = "method-redefined"
+	CodeMethodRedefined balancer.Code = "method-redefined"
 	// CodeStickyLost: a sticky above the method's line has no effect.
-	CodeStickyLost Code = "sticky-lost"
+	CodeStickyLost balancer.Code = "sticky-lost"
 )
 
 // choose sets the method, as every method's directive begins.
@@ -136,11 +137,11 @@ func (p *parser) use(d *conflex.Directive, text string) *ParseError {
 func (p *parser) checkVariables() *ParseError {
 	s := p.section
 	for _, name := range s.uses {
-		if s.defined[name] || conflex.KnownVariable(name, s.stream) || p.hasVariable(name) {
+		if s.defined[name] || knownVariable(name, s.stream) || p.hasVariable(name) {
 			continue
 		}
 		return &ParseError{Word: "$" + name, Message: `unknown "` + name + `" variable`,
-			Hint: "it is none of nginx's, and no set, map or the like makes it in this text; give ParseConfig a function in ParseOptions.Variables"}
+			Hint: "it is none of nginx's, and no set, map or the like makes it in this text; give Parse a function in ParseOptions.Variables"}
 	}
 	return nil
 }

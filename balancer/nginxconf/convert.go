@@ -1,4 +1,4 @@
-package balancer
+package nginxconf
 
 import (
 	"math"
@@ -21,7 +21,7 @@ func (p *parser) slowStart(d *conflex.Directive, word, value string, refusal *Pa
 	}
 	to := &p.block.Config.Policy.Return.SlowStart
 	*to = max(*to, millis(min(n, math.MaxInt64/1000)*1000))
-	p.passOver(d.Line, []string{word}, ClassHarmless, "read as Policy.Return.SlowStart, which holds for all servers of the upstream; the longest time counts")
+	p.ignore(d.Line, []string{word}, ClassHarmless, "read as Policy.Return.SlowStart, which holds for all servers of the upstream; the longest time counts")
 	return nil
 }
 
@@ -63,13 +63,13 @@ func (p *parser) stickyOlder(d *conflex.Directive, refusal *ParseError) *ParseEr
 				return err
 			}
 		default:
-			p.passOver(d.Line, []string{word}, ClassChoice, "sticky cookie has no such parameter: the sid is the server's route, else the MD5 of its address")
+			p.ignore(d.Line, []string{word}, ClassChoice, "sticky cookie has no such parameter: the sid is the server's route, else the MD5 of its address")
 		}
 	}
 	if c.Name == "" {
 		return p.stickyError(d, c.Name, "empty cookie name", "")
 	}
-	p.passOver(d.Line, d.Words, ClassChoice, "read as sticky cookie "+c.Name+"; cookies of the older module are void unless its sid was the MD5 of the address")
+	p.ignore(d.Line, d.Words, ClassChoice, "read as sticky cookie "+c.Name+"; cookies of the older module are void unless its sid was the MD5 of the address")
 	p.block.sticky, p.block.Config.Sticky, p.block.chosen = c, c, true
 	return nil
 }
@@ -79,7 +79,7 @@ func (p *parser) consistentHash(d *conflex.Directive, t foreignThing) *ParseErro
 		return err
 	}
 	p.choose(d, hash.NewConsistent(d.Words[1]), false)
-	p.passOver(d.Line, d.Words, t.class, "read as hash "+d.Words[1]+" consistent; keys land on other servers than before")
+	p.ignore(d.Line, d.Words, t.class, "read as hash "+d.Words[1]+" consistent; keys land on other servers than before")
 	return nil
 }
 
@@ -99,7 +99,7 @@ func (p *parser) jvmRoute(d *conflex.Directive, refusal *ParseError) *ParseError
 	p.block.variables = map[string]func(*http.Request) string{
 		jvmRouteVariable: func(r *http.Request) string { return jvmRouteOf(sessionID(r, cookie, urlName), reverse) },
 	}
-	p.passOver(d.Line, d.Words, ClassChoice, "read as sticky route $jvm_route, a variable that the import makes: the route in the session id")
+	p.ignore(d.Line, d.Words, ClassChoice, "read as sticky route $jvm_route, a variable that the import makes: the route in the session id")
 	return nil
 }
 

@@ -1,8 +1,7 @@
-package balancer_test
+package nginxconf_test
 
 import (
 	"net/netip"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/trunklb/trunk/balancer"
+	"github.com/trunklb/trunk/balancer/nginxconf"
 	"github.com/trunklb/trunk/hash"
 	"github.com/trunklb/trunk/iphash"
 	"github.com/trunklb/trunk/leastconn"
@@ -24,11 +24,13 @@ import (
 func TestPrintParseIsTheIdentity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawConfig(t)
-		text := c.String()
-		p, err := balancer.ParseConfig(text, nil)
+		text := nginxconf.Format(c)
+		p, err := nginxconf.Parse(text, nil)
 		require.NoError(t, err, "%s", text)
 		require.Len(t, p.Blocks, 1)
-		require.Equal(t, c, p.Blocks[0].Config, "%s", text)
+		got := p.Blocks[0].Config
+		got.Warnings = nil
+		require.Equal(t, c, got, "%s", text)
 		require.Equal(t, text, p.Blocks[0].String())
 	})
 }
@@ -152,7 +154,7 @@ func drawRetry(t *rapid.T, stream bool) balancer.Retry {
 }
 
 func TestWhatNginxHasNoWordsForBecomesAComment(t *testing.T) {
-	text := balancer.Config{
+	text := nginxconf.Format(balancer.Config{
 		Name: "u",
 		Servers: []balancer.Server{
 			{Addr: "10.1.0.1:8080", Name: "app.example:8080", FailTimeout: 1500 * time.Millisecond},
@@ -163,7 +165,7 @@ func TestWhatNginxHasNoWordsForBecomesAComment(t *testing.T) {
 		KeepaliveTimeout: 1500 * time.Microsecond,
 		OnlyUpstream:     true,
 		Clock:            func() time.Duration { return 0 },
-	}.String()
+	})
 	for _, want := range []string{
 		"# OnlyUpstream is trunk's own: true\n", "# Clock is trunk's own: set\n",
 		"# KeepaliveTimeout=1.5ms is finer than nginx's millisecond\n    keepalive_timeout 1ms;\n", "# of the name app.example:8080\n", "# fail_timeout=1.5s is finer than nginx's second\n",
@@ -179,50 +181,6 @@ func TestWhatNginxHasNoWordsForBecomesAComment(t *testing.T) {
 
 func TestNamesThatAreResolvedAtRunTimePrintWithWhatNginxNeeds(t *testing.T) {
 	c := balancer.Config{Name: "u", Servers: []balancer.Server{{Name: "app.example", Addr: "app.example:80", Resolve: true, Service: "http"}}}
-	b := parseOne(t, c.String(), &balancer.ParseOptions{Lookup: func(string) ([]netip.Addr, error) { return nil, nil }})
+	b := parseOne(t, nginxconf.Format(c), &nginxconf.ParseOptions{Lookup: func(string) ([]netip.Addr, error) { return nil, nil }})
 	assert.Equal(t, c, b.Config)
-}
-
-func TestLint(t *testing.T) {
-	type servers = []balancer.Server
-	two := servers{{Addr: "10.0.0.1:80"}, {Addr: "10.0.0.2:80"}}
-	ten := slices.Repeat(servers{{Addr: "10.0.0.1:80", Weight: 1000}}, 10)
-	for _, c := range []struct {
-		name   string
-		config balancer.Config
-		want   []balancer.Code
-	}{
-		{"nothing to say", balancer.Config{Servers: two}, nil},
-		{"a lone live server", balancer.Config{Servers: servers{two[0], {Addr: "10.0.0.2:80", Down: true}}}, []balancer.Code{balancer.CodeLoneServer}},
-		{"the other drains", balancer.Config{Servers: servers{two[0], {Addr: "10.0.0.2:80", Drain: true}}}, []balancer.Code{balancer.CodeLoneServer}},
-		{"never taken out", balancer.Config{Servers: servers{{Addr: "10.0.0.1:80", MaxFails: balancer.NoMaxFails}, {Addr: "10.0.0.2:80", Down: true}}}, nil},
-		{"alone in its block", balancer.Config{Servers: two[:1]}, nil},
-		{"a live backup", balancer.Config{Servers: servers{two[0], {Addr: "10.0.0.2:80", Backup: true}}}, nil},
-		{"localhost", balancer.Config{Servers: servers{{Addr: "localhost:80"}, two[0]}}, []balancer.Code{balancer.CodeLocalhost}},
-		{"max_fails above weight", balancer.Config{Servers: servers{{Addr: "10.0.0.1:80", MaxFails: 3}, two[1]}}, []balancer.Code{balancer.CodeMaxFailsAboveWeight}},
-		{"max_fails at the weight", balancer.Config{Servers: servers{{Addr: "10.0.0.1:80", MaxFails: 3, Weight: 3}, two[1]}}, nil},
-		{"ip_hash has no effective weight", balancer.Config{Method: iphash.New(), Servers: servers{{Addr: "10.0.0.1:80", MaxFails: 3}, two[1]}}, nil},
-		{"tries before the backup", balancer.Config{Retry: balancer.Retry{Tries: 2}, Servers: append(slices.Clone(two), balancer.Server{Addr: "10.0.0.3:80", Backup: true})}, []balancer.Code{balancer.CodeTriesBeforeBackup}},
-		{"tries for the backup too", balancer.Config{Retry: balancer.Retry{Tries: 3}, Servers: append(slices.Clone(two), balancer.Server{Addr: "10.0.0.3:80", Backup: true})}, nil},
-		{"great weights under ip_hash", balancer.Config{Method: iphash.New(), Servers: ten}, []balancer.Code{balancer.CodeWeightsBeyondHash}},
-		{"the same under round robin", balancer.Config{Servers: ten}, nil},
-		{"the same under consistent", balancer.Config{Method: hash.NewConsistent("$host"), Servers: ten}, nil},
-		{"four of 10000 under hash", balancer.Config{Method: hash.New("$host"), Servers: slices.Repeat(servers{{Addr: "10.0.0.1:80", Weight: 10000}}, 4)}, []balancer.Code{balancer.CodeWeightsBeyondHash}},
-		{"small weights under hash", balancer.Config{Method: hash.New("$host"), Servers: slices.Repeat(servers{{Addr: "10.0.0.1:80", Weight: 10}}, 4)}, nil},
-		{"random two with uneven weights", balancer.Config{Method: random.NewTwo(), Servers: servers{{Addr: "10.0.0.1:80", Weight: 9}, two[1]}}, []balancer.Code{balancer.CodeRandomTwoWeights}},
-		{"great weights and the remedy", balancer.Config{Method: iphash.Method{WholeRange: true}, Servers: ten}, nil},
-		{"random two and the remedy", balancer.Config{Method: random.Method{Two: true, KeepWeights: true}, Servers: servers{{Addr: "10.0.0.1:80", Weight: 9}, two[1]}}, nil},
-		{"max_fails and the remedy", balancer.Config{Policy: peer.Policy{Penalty: 0.1}, Servers: servers{{Addr: "10.0.0.1:80", MaxFails: 3}, two[1]}}, nil},
-		{"a constant key", balancer.Config{Method: hash.New("consistent"), Servers: two}, []balancer.Code{balancer.CodeConstantKey}},
-		{"a shared route", balancer.Config{Servers: servers{{Addr: "10.0.0.1:80", Route: "a"}, {Addr: "10.0.0.2:80", Route: "a"}}}, []balancer.Code{balancer.CodeSharedRoute}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			warnings := balancer.Lint(c.config)
-			assert.Equal(t, c.want, codes(warnings))
-			for _, w := range warnings {
-				assert.NotEmpty(t, w.Message)
-				assert.NotEmpty(t, w.Hint)
-			}
-		})
-	}
 }

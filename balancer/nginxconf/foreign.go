@@ -1,8 +1,9 @@
-package balancer
+package nginxconf
 
 import (
 	"strings"
 
+	"github.com/trunklb/trunk/balancer"
 	"github.com/trunklb/trunk/internal/conflex"
 	"github.com/trunklb/trunk/peer"
 )
@@ -168,7 +169,7 @@ func (p *parser) foreignDirective(d *conflex.Directive) *ParseError {
 }
 
 // foreignParameter deals with a parameter of a server line that is not nginx's.
-func (p *parser) foreignParameter(d *conflex.Directive, s *Server, word string) *ParseError {
+func (p *parser) foreignParameter(d *conflex.Directive, s *balancer.Server, word string) *ParseError {
 	err := p.invalidParameter(d, word)
 	name, value, hasValue := strings.Cut(word, "=")
 	if hasValue {
@@ -196,7 +197,7 @@ func (p *parser) foreignParameter(d *conflex.Directive, s *Server, word string) 
 // allows that.
 func (p *parser) foreign(d *conflex.Directive, words []string, t foreignThing, err *ParseError) *ParseError {
 	if t.class == ClassHarmless && p.opts.Lenient || t.class == ClassChoice && p.opts.AllowChoice {
-		p.passOver(d.Line, words, t.class, t.instead)
+		p.ignore(d.Line, words, t.class, t.instead)
 		return nil
 	}
 	err.Class, err.Hint = t.class, t.instead

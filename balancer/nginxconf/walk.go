@@ -1,15 +1,16 @@
-package balancer
+package nginxconf
 
 import (
 	"strings"
 
+	"github.com/trunklb/trunk/balancer"
 	"github.com/trunklb/trunk/internal/conflex"
 )
 
 // A parser executes directives in the order of the text, as nginx does.
 type parser struct {
 	opts *ParseOptions
-	out  *Parsed
+	out  *File
 	// files are the include files that are open, includes how many there were.
 	files    []string
 	includes int
@@ -48,7 +49,7 @@ type section struct {
 // A position is where a directive stands: what may stand there, and the level
 // whose settings hold.
 type position struct {
-	where conflex.Context
+	where place
 	level *level
 }
 
@@ -57,7 +58,7 @@ type position struct {
 func (p *parser) text(b *conflex.Block) *ParseError {
 	var err *ParseError
 	if isWhole(b) {
-		err = p.walk(b, position{conflex.Main, nil})
+		err = p.walk(b, position{inMain, nil})
 	} else {
 		err = p.inSection(false, func(at position) *ParseError { return p.walk(b, at) })
 	}
@@ -84,9 +85,9 @@ func isWhole(b *conflex.Block) bool {
 func (p *parser) inSection(stream bool, read func(position) *ParseError) *ParseError {
 	p.section = &section{stream: stream, byName: map[string][]*upstreamRef{},
 		defined: map[string]bool{}, passes: map[string][]*pass{}}
-	at := position{conflex.HTTP, &level{}}
+	at := position{inHTTP, &level{}}
 	if stream {
-		at.where = conflex.Stream
+		at.where = inStream
 	}
 	err := read(at)
 	if err == nil {
@@ -109,11 +110,11 @@ func (p *parser) walk(b *conflex.Block, at position) *ParseError {
 
 // directive executes a directive outside the upstream blocks.
 func (p *parser) directive(d *conflex.Directive, at position) *ParseError {
-	verdict := conflex.Command(d.Name(), at.where)
+	verdict := command(d.Name(), at.where)
 	if err := p.standing(d, verdict, at); err != nil {
 		return err
 	}
-	if verdict == conflex.Unknown || verdict == conflex.NotHere && !p.readsAnyway(d) {
+	if verdict == unknown || verdict == notHere && !p.readsAnyway(d) {
 		return p.foreignOutside(d, at)
 	}
 	p.define(d)
@@ -129,7 +130,7 @@ func (p *parser) directive(d *conflex.Directive, at position) *ParseError {
 	case "map", "geo", "types", "split_clients", "charset_map":
 		return p.table(d.Block)
 	case "resolver":
-		if at.where&(conflex.HTTP|conflex.Stream) != 0 {
+		if at.where&(inHTTP|inStream) != 0 {
 			p.section.resolver = true
 		}
 		return nil
@@ -147,16 +148,16 @@ func (p *parser) readsAnyway(d *conflex.Directive) bool {
 }
 
 // standing checks that a directive's name is known here, and how it ends.
-func (p *parser) standing(d *conflex.Directive, v conflex.Verdict, at position) *ParseError {
+func (p *parser) standing(d *conflex.Directive, v verdict, at position) *ParseError {
 	name := cstr(d.Name())
 	switch {
-	case v == conflex.Simple && d.Block != nil:
+	case v == simple && d.Block != nil:
 		return p.refuse(d, name, `directive "`+name+`" is not terminated by ";"`, hintUnterminated(d))
-	case v == conflex.Braces && d.Block == nil:
+	case v == braces && d.Block == nil:
 		return p.refuse(d, name, `directive "`+name+`" has no opening "{"`, hintNoBrace(d))
-	case v == conflex.NotHere && !p.opts.Lenient:
+	case v == notHere && !p.opts.Lenient:
 		return p.refuse(d, name, `"`+name+`" directive is not allowed here`, hintNotHere(d, at.where))
-	case v == conflex.Unknown && !p.passesOutside(d, at):
+	case v == unknown && !p.passesOutside(d, at):
 		return p.refuse(d, name, `unknown directive "`+name+`"`, hintUnknown(d))
 	}
 	return nil
@@ -186,20 +187,20 @@ func (p *parser) levelDirective(d *conflex.Directive, at position) *ParseError {
 	}
 	switch d.Name() {
 	case "server":
-		inner.where = conflex.HTTPServer
-		if at.where == conflex.Stream {
-			inner.where = conflex.StreamServer
+		inner.where = inHTTPServer
+		if at.where == inStream {
+			inner.where = inStreamServer
 		}
 	case "location":
-		inner.where = conflex.Location
+		inner.where = inLocation
 		inner.level.location = strings.Join(d.Args(), " ")
 	case "if":
-		inner.where = conflex.ServerIf
-		if at.where == conflex.Location {
-			inner.where = conflex.LocationIf
+		inner.where = inServerIf
+		if at.where == inLocation {
+			inner.where = inLocationIf
 		}
 	case "limit_except":
-		inner.where = conflex.LimitExcept
+		inner.where = inLimitExcept
 	}
 	if inner.level.location == "" && at.level != nil {
 		inner.level.location = at.level.location
@@ -272,7 +273,7 @@ func definesVariables(name string) bool {
 	case "set", "map", "geo", "split_clients", "auth_request_set", "perl_set":
 		return true
 	}
-	return conflex.Command(name, conflex.Anywhere) == conflex.Unknown
+	return command(name, anywhere) == unknown
 }
 
 // defineGroups finds (?<name>...), (?P<name>...) and (?'name'...).
@@ -320,26 +321,26 @@ func (p *parser) duplicate(d *conflex.Directive) *ParseError {
 }
 
 // warn adds a warning about the directive.
-func (p *parser) warn(d *conflex.Directive, code Code, word, message, hint string) {
-	p.warning(p.block, Warning{Code: code, File: p.file(), Line: d.Line, Word: word, Message: message, Hint: hint})
+func (p *parser) warn(d *conflex.Directive, code balancer.Code, word, message, hint string) {
+	p.warning(p.block, balancer.Warning{Code: code, File: p.file(), Line: d.Line, Word: word, Message: message, Hint: hint})
 }
 
-func (p *parser) warning(b *block, w Warning) {
+func (p *parser) warning(b *block, w balancer.Warning) {
 	if b != nil {
 		w.Upstream = b.Config.Name
-		b.Warnings = append(b.Warnings, w)
+		b.Config.Warnings = append(b.Config.Warnings, w)
 	}
 	p.out.Warnings = append(p.out.Warnings, w)
 }
 
-// passOver notes something that has no effect.
-func (p *parser) passOver(line int, words []string, class Class, instead string) {
-	o := PassedOver{File: p.file(), Line: line, Words: words, Class: class, Instead: instead}
+// ignore notes something that has no effect.
+func (p *parser) ignore(line int, words []string, class Class, instead string) {
+	o := Ignored{File: p.file(), Line: line, Words: words, Class: class, Instead: instead}
 	if p.block != nil {
 		o.Upstream = p.block.Config.Name
-		p.block.PassedOver = append(p.block.PassedOver, o)
+		p.block.Ignored = append(p.block.Ignored, o)
 	}
-	p.out.PassedOver = append(p.out.PassedOver, o)
+	p.out.Ignored = append(p.out.Ignored, o)
 }
 
 // cstr ends a text at its first NUL, as where nginx compares or prints C

@@ -1,4 +1,4 @@
-package balancer
+package nginxconf
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/trunklb/trunk/balancer"
 	"github.com/trunklb/trunk/internal/conflex"
 )
 
@@ -92,7 +93,7 @@ func (p *parser) zone(d *conflex.Directive) *ParseError {
 	}
 	p.block.zone = z
 	p.block.Zone = Zone{Name: z.name, Size: z.size}
-	p.passOver(d.Line, d.Words, ClassNginx,
+	p.ignore(d.Line, d.Words, ClassNginx,
 		"in one process the state is always shared; between processes it is not: each balances for itself, as nginx's workers do without a zone")
 	return nil
 }
@@ -116,7 +117,7 @@ func (p *parser) keepalive(d *conflex.Directive) *ParseError {
 		k.Local = true
 	}
 	if p.block.Config.Keepalive = n; n == 0 {
-		p.block.Config.Keepalive = NoKeepalive
+		p.block.Config.Keepalive = balancer.NoKeepalive
 	}
 	return nil
 }
@@ -130,7 +131,7 @@ func (p *parser) keepaliveRequests(d *conflex.Directive) *ParseError {
 		return p.invalid(d, "invalid number", "write a number of requests")
 	}
 	p.block.Keepalive.Requests = n
-	p.passOver(d.Line, d.Words, ClassNginx, "net/http does not count the requests of a connection: limit them at the servers")
+	p.ignore(d.Line, d.Words, ClassNginx, "net/http does not count the requests of a connection: limit them at the servers")
 	return nil
 }
 
@@ -138,7 +139,7 @@ func (p *parser) keepaliveTime(d *conflex.Directive) *ParseError {
 	if err := p.keepaliveDuration(d, &p.block.Keepalive.Time); err != nil {
 		return err
 	}
-	p.passOver(d.Line, d.Words, ClassNginx, "net/http does not limit the age of a connection, only how long it is idle (keepalive_timeout): limit it at the servers")
+	p.ignore(d.Line, d.Words, ClassNginx, "net/http does not limit the age of a connection, only how long it is idle (keepalive_timeout): limit it at the servers")
 	return nil
 }
 
@@ -148,7 +149,7 @@ func (p *parser) keepaliveTimeout(d *conflex.Directive) *ParseError {
 		return err
 	}
 	if p.block.Config.KeepaliveTimeout = k.Timeout; k.Timeout == 0 {
-		p.block.Config.KeepaliveTimeout = NoKeepalive // nginx closes the connection at once
+		p.block.Config.KeepaliveTimeout = balancer.NoKeepalive // nginx closes the connection at once
 	}
 	return nil
 }
@@ -199,7 +200,7 @@ func (p *parser) resolver(d *conflex.Directive) *ParseError {
 	case servers == 0:
 		return p.refuse(d, d.Name(), "no name servers defined", "write the address of a name server")
 	}
-	p.passOver(d.Line, d.Words, ClassNginx, "names are asked of Config.Resolver, or of the system's resolver; valid is read as Config.ResolveInterval")
+	p.ignore(d.Line, d.Words, ClassNginx, "names are asked of Config.Resolver, or of the system's resolver; valid is read as Config.ResolveInterval")
 	return nil
 }
 

@@ -69,7 +69,7 @@ type Config struct {
 	Variables map[string]func(*http.Request) string
 	// Resolver looks up the host names in Servers: once, in New or when
 	// Update brings the name, and those with Resolve again and again. nil:
-	// net.DefaultResolver. Verbatim: names are left to the dialler. Numeric
+	// net.DefaultResolver. NoLookup: names are left to the dialler. Numeric
 	// addresses and unix sockets never reach it.
 	Resolver Resolver
 	// ResolveInterval is the time between two look-ups of the names with
@@ -119,7 +119,7 @@ type Config struct {
 	// and routes that they name), "addr" (addresses, names and services of peers, and
 	// what is looked up), "label" (zones and values of labels) and "error" (why a look-up has failed). A sid that is not a
 	// route is the MD5 of an address, so whoever hides one hides both. What the
-	// program asks for itself is not redacted: WithDecisions, errors, Log, and
+	// program asks for itself is not redacted: WithDecisions, errors, AttemptLog, and
 	// Snapshot, which has a Redacted of its own.
 	//
 	// It is called by goroutines at the same time, without a lock, and must give the

@@ -25,7 +25,7 @@ type dispatch struct {
 	// attempts are those that ended; they start in inline.
 	attempts []Attempt
 	inline   [2]Attempt
-	log      *Log
+	log      *AttemptLog
 	// decisions is told how each peer was chosen; nil: nobody.
 	decisions func(*Decision)
 	// logged is the place in log of the held peer's attempt.
@@ -197,4 +197,23 @@ func verdict(k Kind) int {
 		return 504
 	}
 	return 502
+}
+
+// pick asks for a peer, and tells who wants to know how it was chosen.
+func (d *dispatch) pick() error {
+	u := d.up
+	e := &u.explain
+	told := e.wants(d.asked, u)
+	if !told && !e.NoLivePeers && d.decisions == nil {
+		return u.peers.Get(&d.req)
+	}
+	decision := &Decision{}
+	err := u.peers.Explain(&d.req, decision)
+	if d.decisions != nil {
+		d.decisions(decision)
+	}
+	if told || e.NoLivePeers && err != nil {
+		u.tell(decision)
+	}
+	return err
 }

@@ -14,7 +14,7 @@
 //
 // Requests whose URL names the upstream go to its peers; what fails goes on to
 // another peer as nginx's proxy_next_upstream would have it (Retry). Behind an
-// httputil.ReverseProxy, ErrorHandler answers with nginx's status, and a Log in
+// httputil.ReverseProxy, ErrorHandler answers with nginx's status, and an AttemptLog in
 // the request's context (WithLog) has $upstream_addr and $upstream_status.
 //
 // # From nginx's configuration
@@ -32,7 +32,7 @@
 //
 // # A set that changes
 //
-// Update, Add, Remove and Change change the servers of a live upstream; Drained waits
+// Update, Add, Remove and UpdateServer change the servers of a live upstream; WaitDrained waits
 // until a server that is to go has nothing to do any more. Server.Resolve and
 // Server.Service keep the peers behind a name in step with DNS. No request is lost by it:
 // docs/membership.md tells what becomes of whom. Close ends an upstream.

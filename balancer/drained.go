@@ -9,10 +9,10 @@ import (
 	"github.com/trunklb/trunk/internal/conflex"
 )
 
-// ErrInUse: Drained for a peer that is not being emptied. Test for it with errors.Is.
+// ErrInUse: WaitDrained for a peer that is not being emptied. Test for it with errors.Is.
 var ErrInUse = errors.New("trunk: the peer is neither removed nor down nor draining")
 
-// Drained waits until no request holds a peer of an address any more: then the
+// WaitDrained waits until no request holds a peer of an address any more: then the
 // process behind it can end without harm. The peers must have been removed, or be
 // Down or Drain. The address is that of a server line or, where the line has a name,
 // that or one of its addresses. One that no peer has, or has any more, is drained.
@@ -21,7 +21,7 @@ var ErrInUse = errors.New("trunk: the peer is neither removed nor down nor drain
 // like any other. Requests that hold a peer for ever, as DialContext's connections
 // may, keep it for ever. Config.OnEvent tells the same (peer.PeerIdle). A peer
 // with Drain may get requests again that sticky binds to it.
-func (u *Upstream) Drained(ctx context.Context, addr string) error {
+func (u *Upstream) WaitDrained(ctx context.Context, addr string) error {
 	for first := true; ; first = false {
 		again := u.drains.wait()
 		held, inUse := u.emptying(addr)

@@ -27,11 +27,11 @@ var (
 	ErrNotHeld = peer.ErrNotHeld
 )
 
-// NextPeer, given to Try.Done, sends the request on to another peer without
+// ErrNextPeer, given to Try.Done, sends the request on to another peer without
 // counting a failure, as nginx does with a 403 or 404.
 //
 //lint:ignore ST1012 it is no failure, and reads as what it asks for
-var NextPeer = errors.New("trunk: another peer is wanted")
+var ErrNextPeer = errors.New("trunk: another peer is wanted")
 
 // Outcome says how an attempt on a peer ended.
 type Outcome = peer.Outcome

@@ -105,7 +105,7 @@ func ExampleErrorHandler() {
 		ErrorHandler: balancer.ErrorHandler,
 	}
 
-	log := new(balancer.Log)
+	log := new(balancer.AttemptLog)
 	r := httptest.NewRequest("GET", "/", nil)
 	w := httptest.NewRecorder()
 	proxy.ServeHTTP(w, r.WithContext(balancer.WithLog(r.Context(), log)))

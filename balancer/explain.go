@@ -1,12 +1,6 @@
 package balancer
 
-import (
-	"cmp"
-	"context"
-	"time"
-
-	"github.com/trunklb/trunk/peer"
-)
+import "github.com/trunklb/trunk/peer"
 
 // Decision is the record of one choice: who was looked at, who was passed over
 // and why, and which rule chose. Its String is what one pastes into a ticket.
@@ -18,14 +12,6 @@ type Event = peer.Event
 
 // Lookup is what came of looking a name up again; Event.Lookup tells it.
 type Lookup = peer.Lookup
-
-// Snapshot is the whole state of an upstream at one moment. It marshals to
-// JSON with stable names, so that
-//
-//	expvar.Publish("backend", expvar.Func(func() any { return up.Snapshot() }))
-//
-// shows it; with up.Snapshot().Redacted(f), without names and addresses.
-type Snapshot = peer.Snapshot
 
 // Explain says of which requests Decisions are wanted. The zero value: none, at no
 // cost.
@@ -64,32 +50,6 @@ func (e *Explain) wants(again bool, u *Upstream) bool {
 	return again && e.Retries || every > 0 && u.explained.Add(every)%(1<<32) < every
 }
 
-// WithDecisions returns a context whose requests tell f how each of their peers was
-// chosen. f is called like Explain.OnDecision, but nothing is redacted, and a panic
-// of f is the request's own, which keeps no peer.
-func WithDecisions(ctx context.Context, f func(*Decision)) context.Context {
-	return with(ctx, func(c *carry) { c.decisions = f })
-}
-
-// pick asks for a peer, and tells who wants to know how it was chosen.
-func (d *dispatch) pick() error {
-	u := d.up
-	e := &u.explain
-	told := e.wants(d.asked, u)
-	if !told && !e.NoLivePeers && d.decisions == nil {
-		return u.peers.Get(&d.req)
-	}
-	decision := &Decision{}
-	err := u.peers.Explain(&d.req, decision)
-	if d.decisions != nil {
-		d.decisions(decision)
-	}
-	if told || e.NoLivePeers && err != nil {
-		u.tell(decision)
-	}
-	return err
-}
-
 // tell calls OnDecision.
 func (u *Upstream) tell(d *Decision) {
 	defer u.hooks.Recover()
@@ -97,27 +57,4 @@ func (u *Upstream) tell(d *Decision) {
 		d = d.Redacted(u.redact)
 	}
 	u.explain.OnDecision(d)
-}
-
-// Snapshot returns the whole state, consistent in itself: configuration, weights,
-// connections, failures, averages and counters of every peer, also of those that
-// were removed while requests held them. A zero Snapshot for a nil Upstream.
-func (u *Upstream) Snapshot() Snapshot {
-	if u == nil {
-		return Snapshot{}
-	}
-	s := u.peers.Snapshot()
-	panics, first := u.hooks.Panics()
-	s.HookPanics += panics
-	s.HookPanic = cmp.Or(s.HookPanic, first)
-	for i := range s.Peers {
-		end, ok := s.Peers[i].Attached.(*endpoint)
-		if !ok {
-			continue
-		}
-		if since, held := end.oldest(); held {
-			s.Peers[i].OldestHeld = max(s.Time-since, time.Nanosecond)
-		}
-	}
-	return s
 }

@@ -17,7 +17,7 @@ import (
 // explained is an upstream of a (weight 5), b and c, in whose decisions the
 // peers' order is read.
 func explained(t *testing.T, e Explain) *Upstream {
-	up, err := New(context.Background(), Config{Name: "x", Resolver: Verbatim, Explain: e,
+	up, err := New(context.Background(), Config{Name: "x", Resolver: NoLookup, Explain: e,
 		Servers: []Server{{Addr: "a:1", Weight: 5}, {Addr: "b:1"}, {Addr: "c:1"}}})
 	require.NoError(t, err)
 	return up
@@ -92,7 +92,7 @@ func TestDecisionsOfOneRequest(t *testing.T) {
 func TestRedactedDecisions(t *testing.T) {
 	var text string
 	var event Event
-	up, err := New(context.Background(), Config{Name: "x", Resolver: Verbatim, Servers: []Server{{Addr: "a:1"}, {Addr: "b:1"}},
+	up, err := New(context.Background(), Config{Name: "x", Resolver: NoLookup, Servers: []Server{{Addr: "a:1"}, {Addr: "b:1"}},
 		Explain: Explain{Share: 1, OnDecision: func(d *Decision) { text = d.String() }},
 		OnEvent: func(e Event) { event = e },
 		Redact:  func(what, text string) string { return what + "-" + text[:1] }})
@@ -148,7 +148,7 @@ func TestKeepBackup(t *testing.T) {
 		up, err := New(context.Background(), Config{Name: "x", Retry: Retry{Tries: 2, KeepBackup: keep},
 			Servers: []Server{{Addr: "127.0.0.1:1"}, {Addr: "127.0.0.1:2"}, {Addr: "127.0.0.1:3"}, {Addr: "127.0.0.1:9", Backup: true}}})
 		require.NoError(t, err)
-		var log Log
+		var log AttemptLog
 		one(up, WithLog(context.Background(), &log), 2)
 		require.Equal(t, want, log.Addr())
 	}

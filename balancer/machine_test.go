@@ -244,7 +244,7 @@ func (m *machine) answer(t *rapid.T) {
 
 func (m *machine) fail(t *rapid.T) {
 	o := m.take(t, true)
-	require.NoError(t, o.try.Done(rapid.SampledFrom([]error{errRefused, balancer.NextPeer}).Draw(t, "how")))
+	require.NoError(t, o.try.Done(rapid.SampledFrom([]error{errRefused, balancer.ErrNextPeer}).Draw(t, "how")))
 	if m.next(t, o) {
 		m.open = append(m.open, o)
 	}
@@ -373,7 +373,7 @@ func (m *machine) change(t *rapid.T) {
 	s := m.line(t)
 	to := m.drawLine(t, s.Addr, true)
 	to.Backup = s.Backup
-	m.kept(t, func() error { return m.up.Change(ctxb, s.Addr, func(s *balancer.Server) { *s = to }) })
+	m.kept(t, func() error { return m.up.UpdateServer(ctxb, s.Addr, func(s *balancer.Server) { *s = to }) })
 }
 
 func (m *machine) refused(t *rapid.T) {
@@ -448,7 +448,7 @@ func (m *machine) end(t *rapid.T) {
 	m.check(t)
 	for _, s := range m.up.State() {
 		if s.Server.Down || s.Server.Drain {
-			require.NoError(t, m.up.Drained(ctxb, s.Server.Addr))
+			require.NoError(t, m.up.WaitDrained(ctxb, s.Server.Addr))
 		}
 	}
 	require.NoError(t, m.up.Close())
@@ -479,11 +479,11 @@ func TestManyWritersAndReaders(t *testing.T) {
 				if err := up.Add(ctxb, balancer.Server{Addr: addr, Weight: 1 + i%3}); err != nil {
 					t.Error(err)
 				}
-				if err := up.Change(ctxb, addr, func(s *balancer.Server) { s.Drain = i%2 == 0; s.Weight = 2 }); err != nil {
+				if err := up.UpdateServer(ctxb, addr, func(s *balancer.Server) { s.Drain = i%2 == 0; s.Weight = 2 }); err != nil {
 					t.Error(err)
 				}
 				if i%2 == 0 {
-					if err := up.Drained(ctxb, addr); err != nil {
+					if err := up.WaitDrained(ctxb, addr); err != nil {
 						t.Error(err)
 					}
 				}

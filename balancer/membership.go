@@ -55,14 +55,14 @@ func (u *Upstream) Remove(addr string) error {
 	})
 }
 
-// Change changes all server lines with an address, as Remove takes it: their weight,
+// UpdateServer changes all server lines with an address, as Remove takes it: their weight,
 // Down, Drain, MaxConns and so on.
 //
-//	up.Change(ctx, "10.0.0.1:80", func(s *balancer.Server) { s.Drain = true })
+//	up.UpdateServer(ctx, "10.0.0.1:80", func(s *balancer.Server) { s.Drain = true })
 //
 // f may be called more than once, if others change the lines at the same time; it
 // holds no lock. Errors are those of Remove and Update.
-func (u *Upstream) Change(ctx context.Context, addr string, f func(*Server)) error {
+func (u *Upstream) UpdateServer(ctx context.Context, addr string, f func(*Server)) error {
 	return u.change(ctx, func(now []Server) ([]Server, error) {
 		found := false
 		for i := range now {

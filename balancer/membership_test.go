@@ -44,7 +44,7 @@ func newUpstream(t *testing.T, c balancer.Config) *balancer.Upstream {
 		c.Name = "backend"
 	}
 	if c.Resolver == nil {
-		c.Resolver = balancer.Verbatim
+		c.Resolver = balancer.NoLookup
 	}
 	up, err := balancer.New(context.Background(), c)
 	require.NoError(t, err)
@@ -59,7 +59,7 @@ func TestUpdate(t *testing.T) {
 	require.Equal(t, "c d", addrs(up))
 	require.NoError(t, up.Add(ctx, servers("e f")...))
 	require.NoError(t, up.Remove("c"))
-	require.NoError(t, up.Change(ctx, "e", func(s *balancer.Server) { s.Weight, s.Backup = 7, true }))
+	require.NoError(t, up.UpdateServer(ctx, "e", func(s *balancer.Server) { s.Weight, s.Backup = 7, true }))
 	require.Equal(t, "d f e", addrs(up), "backups come last")
 	require.Equal(t, []balancer.Server{{Addr: "d"}, {Addr: "e", Weight: 7, Backup: true}, {Addr: "f"}}, up.Servers())
 	require.Equal(t, 7, up.State()[2].Server.Weight)
@@ -79,7 +79,7 @@ func TestUpdateIsAllOrNothing(t *testing.T) {
 		"nobody":              {func() error { return up.Update(ctx, nil) }, -1, "Servers"},
 		"only backups":        {func() error { return up.Update(ctx, []balancer.Server{{Addr: "a", Backup: true}}) }, -1, "Servers"},
 		"the last one":        {func() error { return errors.Join(up.Remove("a"), up.Remove("b"), up.Add(ctx, servers("a b")...)) }, -1, ""},
-		"a change":            {func() error { return up.Change(ctx, "b", func(s *balancer.Server) { s.MaxConns = -1 }) }, 1, "MaxConns"},
+		"a change":            {func() error { return up.UpdateServer(ctx, "b", func(s *balancer.Server) { s.MaxConns = -1 }) }, 1, "MaxConns"},
 		"service, no resolve": {func() error { return up.Add(ctx, balancer.Server{Addr: "two", Service: "http"}) }, 2, "Service"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestUpdateIsAllOrNothing(t *testing.T) {
 	require.ErrorAs(t, err, &unknown)
 	require.Equal(t, 2, unknown.Server)
 	require.ErrorIs(t, up.Remove("z"), balancer.ErrNoServer)
-	require.ErrorIs(t, up.Change(ctx, "z", func(*balancer.Server) {}), balancer.ErrNoServer)
+	require.ErrorIs(t, up.UpdateServer(ctx, "z", func(*balancer.Server) {}), balancer.ErrNoServer)
 	require.NoError(t, up.Add(ctx, balancer.Server{Addr: "two:81"}))
 	require.ErrorContains(t, up.Remove("10.0.0.2:81"), "a peer of the line two:81 has it")
 }
@@ -175,7 +175,7 @@ func TestUpdateWithHooksThatPanic(t *testing.T) {
 func TestUpdateWithTheSameList(t *testing.T) {
 	var events []balancer.Event
 	f := newFixture(t, balancer.Config{OnEvent: func(e balancer.Event) { events = append(events, e) }}, "a: 200; b: refuse; c: 200")
-	require.NoError(t, f.up.Change(context.Background(), "a", func(s *balancer.Server) { s.Weight = 5 }))
+	require.NoError(t, f.up.UpdateServer(context.Background(), "a", func(s *balancer.Server) { s.Weight = 5 }))
 	events = nil
 	plain := newFixture(t, balancer.Config{Servers: []balancer.Server{{Addr: "a", Weight: 5}}}, "a: 200; b: refuse; c: 200")
 	for range 50 {
@@ -206,11 +206,11 @@ func TestNoBurst(t *testing.T) {
 		for range warm * 37 {
 			get()
 		}
-		require.NoError(t, up.Change(ctx, "a", func(s *balancer.Server) { s.Weight = 1 }))
+		require.NoError(t, up.UpdateServer(ctx, "a", func(s *balancer.Server) { s.Weight = 1 }))
 		for range 5 {
 			require.Contains(t, []string{"ab", "ba"}, get()+get())
 		}
-		require.NoError(t, up.Change(ctx, "a", func(s *balancer.Server) { s.Weight = 1000 }))
+		require.NoError(t, up.UpdateServer(ctx, "a", func(s *balancer.Server) { s.Weight = 1000 }))
 		count := 0
 		for range 1001 {
 			if get() == "b" {
@@ -287,20 +287,20 @@ func TestDrained(t *testing.T) {
 	r, _ := f.request(context.Background(), "GET", "")
 	resp, err := f.rt.RoundTrip(r)
 	require.NoError(t, err)
-	require.ErrorIs(t, up.Drained(context.Background(), "a"), balancer.ErrInUse)
-	require.NoError(t, up.Change(context.Background(), "a", func(s *balancer.Server) { s.Drain = true }))
+	require.ErrorIs(t, up.WaitDrained(context.Background(), "a"), balancer.ErrInUse)
+	require.NoError(t, up.UpdateServer(context.Background(), "a", func(s *balancer.Server) { s.Drain = true }))
 
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errors.New("enough"))
-	require.EqualError(t, up.Drained(ctx, "a"), "enough")
+	require.EqualError(t, up.WaitDrained(ctx, "a"), "enough")
 	done := make(chan error)
-	go func() { done <- up.Drained(context.Background(), "a") }()
+	go func() { done <- up.WaitDrained(context.Background(), "a") }()
 	require.Empty(t, idle)
 	resp.Body.Close()
 	require.NoError(t, <-done)
 	require.Equal(t, []string{"a"}, idle)
 	require.Equal(t, "b", addrs(up))
-	require.NoError(t, up.Drained(context.Background(), "a"), "it is gone")
+	require.NoError(t, up.WaitDrained(context.Background(), "a"), "it is gone")
 }
 
 // One that has nothing to do is idle by the change itself, and may be removed right
@@ -312,7 +312,7 @@ func TestDrainedAtOnce(t *testing.T) {
 			require.NoError(t, up.Remove(e.Peer.Server.Addr))
 		}
 	}})
-	require.NoError(t, up.Change(context.Background(), "a", func(s *balancer.Server) { s.Drain = true }))
+	require.NoError(t, up.UpdateServer(context.Background(), "a", func(s *balancer.Server) { s.Drain = true }))
 	require.Equal(t, "b", addrs(up))
 }
 
@@ -325,10 +325,10 @@ func TestDrainedOfARemovedPeer(t *testing.T) {
 	require.Equal(t, "b a a", addrs(up), "the new one, and the old one that is still held")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	require.ErrorIs(t, up.Drained(ctx, "a"), context.Canceled)
+	require.ErrorIs(t, up.WaitDrained(ctx, "a"), context.Canceled)
 	try.Done(nil)
 	require.Equal(t, "b a", addrs(up))
-	require.ErrorIs(t, up.Drained(context.Background(), "a"), balancer.ErrInUse)
+	require.ErrorIs(t, up.WaitDrained(context.Background(), "a"), balancer.ErrInUse)
 }
 
 // A removed peer's connections are closed when its last request ends; the others stay.
@@ -495,7 +495,7 @@ func TestCloseEndsChanges(t *testing.T) {
 	_, err := up.DialContext(context.Background(), "tcp", "backend:1")
 	require.ErrorIs(t, err, balancer.ErrClosed)
 	require.NoError(t, try.Done(nil))
-	require.NoError(t, up.Drained(context.Background(), "nobody"))
+	require.NoError(t, up.WaitDrained(context.Background(), "nobody"))
 	require.Equal(t, "a b", addrs(up))
 }
 

@@ -81,7 +81,7 @@ func (n *names) expand(lines []Server, fresh answers) (*expansion, error) {
 	x := &expansion{answers: answers{}}
 	for i, s := range lines {
 		servers := []Server{s}
-		if n.resolver != Verbatim {
+		if n.resolver != NoLookup {
 			var err error
 			if servers, err = x.serverLine(i, s, n, fresh); err != nil {
 				return x, err

@@ -232,7 +232,7 @@ func TestNoGoroutineWithoutNames(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, n, z.asked["app2"])
 		require.NoError(t, up.Add(ctx, balancer.Server{Addr: "app2", Resolve: true}))
-		require.NoError(t, up.Change(ctx, "app2", func(s *balancer.Server) { s.Resolve = false }))
+		require.NoError(t, up.UpdateServer(ctx, "app2", func(s *balancer.Server) { s.Resolve = false }))
 	})
 }
 
@@ -247,7 +247,7 @@ func TestUpdateOfNames(t *testing.T) {
 		z.set("c", "")
 		require.NoError(t, up.Update(ctx, []balancer.Server{b, a, c}))
 		require.Equal(t, "10.0.1.1:80 10.0.1.2:80 10.0.0.1:80 10.0.2.1:80", addrs(up), "a and c are known")
-		require.NoError(t, up.Change(ctx, "b:80", func(s *balancer.Server) { s.Backup = true }))
+		require.NoError(t, up.UpdateServer(ctx, "b:80", func(s *balancer.Server) { s.Backup = true }))
 		require.Equal(t, "10.0.0.1:80 10.0.2.1:80 10.0.1.1:80 10.0.1.2:80", addrs(up))
 		l.take()
 		next()

@@ -21,7 +21,7 @@ import (
 )
 
 // proxy is an httputil.ReverseProxy over trunk. Each request's Log goes to logs.
-func proxy(t *testing.T, up *balancer.Upstream, logs chan<- *balancer.Log) *httptest.Server {
+func proxy(t *testing.T, up *balancer.Upstream, logs chan<- *balancer.AttemptLog) *httptest.Server {
 	t.Helper()
 	target, _ := url.Parse("http://backend")
 	rp := &httputil.ReverseProxy{
@@ -31,7 +31,7 @@ func proxy(t *testing.T, up *balancer.Upstream, logs chan<- *balancer.Log) *http
 		ErrorLog:     quiet,
 	}
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		log := new(balancer.Log)
+		log := new(balancer.AttemptLog)
 		defer func() { logs <- log }()
 		rp.ServeHTTP(w, r.WithContext(balancer.WithLog(r.Context(), log)))
 	}))
@@ -67,7 +67,7 @@ func TestFourBackends(t *testing.T) {
 				}
 				c.Servers = append(c.Servers, s)
 			}
-			logs := make(chan *balancer.Log, 1)
+			logs := make(chan *balancer.AttemptLog, 1)
 			p := proxy(t, upstream(t, c), logs)
 			var got []string
 			for i := range strings.Count(tc.want, " ") + 1 {
@@ -116,7 +116,7 @@ func TestErrorHandler(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			up := upstream(t, balancer.Config{Retry: balancer.Retry{ReadTimeout: 30 * time.Millisecond}}, tc.addrs...)
-			logs := make(chan *balancer.Log, 1)
+			logs := make(chan *balancer.AttemptLog, 1)
 			p := proxy(t, up, logs)
 			resp, err := http.Get(p.URL)
 			require.NoError(t, err)
@@ -146,7 +146,7 @@ func TestClientLeaves(t *testing.T) {
 		<-r.Context().Done()
 	})
 	up := upstream(t, balancer.Config{}, addr(a), addr(a))
-	logs := make(chan *balancer.Log, 1)
+	logs := make(chan *balancer.AttemptLog, 1)
 	p := proxy(t, up, logs)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() { <-arrived; cancel() }()
@@ -169,7 +169,7 @@ func TestTunnel(t *testing.T) {
 		io.Copy(c, rw)
 	})
 	up := upstream(t, balancer.Config{}, addr(a))
-	logs := make(chan *balancer.Log, 1)
+	logs := make(chan *balancer.AttemptLog, 1)
 	p := proxy(t, up, logs)
 	c, err := net.Dial("tcp", addr(p))
 	require.NoError(t, err)

@@ -20,7 +20,7 @@ import (
 // What an upstream was asked can be asked again, and comes out the same.
 func TestRecordReplays(t *testing.T) {
 	var file bytes.Buffer
-	up, err := New(context.Background(), Config{Name: "x", Resolver: Verbatim, Record: &file, Method: leastconn.New(), Sticky: sticky.Cookie{Name: "srv"},
+	up, err := New(context.Background(), Config{Name: "x", Resolver: NoLookup, Record: &file, Method: leastconn.New(), Sticky: sticky.Cookie{Name: "srv"},
 		Servers: []Server{{Addr: "a:1", Weight: 5, Route: "a"}, {Addr: "b:1"}, {Addr: "c:1", Backup: true}}})
 	require.NoError(t, err)
 	var texts []string
@@ -49,7 +49,7 @@ func TestRecordReplays(t *testing.T) {
 // A recording can be given away where its texts are hidden, and comes out the same
 // all the same; that needs other texts for other peers.
 func TestRecordRedacted(t *testing.T) {
-	config := Config{Name: "x", Resolver: Verbatim, Method: leastconn.New(), Sticky: sticky.Cookie{Name: "srv"},
+	config := Config{Name: "x", Resolver: NoLookup, Method: leastconn.New(), Sticky: sticky.Cookie{Name: "srv"},
 		Servers: []Server{{Addr: "a.secret:1", Route: "secret-a"}, {Addr: "b.secret:1"}}}
 	var file bytes.Buffer
 	config.Record, config.Redact = &file, func(what, text string) string { return fmt.Sprintf("%s-%x", what, crc32.ChecksumIEEE([]byte(text))) }

@@ -25,15 +25,15 @@ type ServiceResolver interface {
 	LookupSRV(ctx context.Context, service, proto, name string) (cname string, records []*net.SRV, err error)
 }
 
-// Verbatim as Config.Resolver looks nothing up: every name is one peer, whose
+// NoLookup as Config.Resolver looks nothing up: every name is one peer, whose
 // address is the name as it stands, for a transport with a dialler of its own,
 // and for tests.
-var Verbatim Resolver = verbatim{}
+var NoLookup Resolver = verbatim{}
 
 type verbatim struct{}
 
 func (verbatim) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
-	return nil, errors.New("trunk: the Verbatim resolver looks nothing up")
+	return nil, errors.New("trunk: the NoLookup resolver looks nothing up")
 }
 
 // A ResolveError says which server's name could not be looked up. Unwrap

@@ -56,7 +56,7 @@ func TestDialContext(t *testing.T) {
 	dead := refusing(t)
 	path := filepath.Join(t.TempDir(), "s")
 	up := newUpstream(t, balancer.Config{Servers: servers(dead + " " + echo(t, "tcp", "127.0.0.1:0", "b") + " " + echo(t, "unix", path, "c"))})
-	var log balancer.Log
+	var log balancer.AttemptLog
 	for _, want := range []string{"b", "c", "b", "c"} {
 		c, err := up.DialContext(balancer.WithLog(context.Background(), &log), "tcp", "whatever:1")
 		require.NoError(t, err)
@@ -420,7 +420,7 @@ func TestDialThatPanics(t *testing.T) {
 		}
 		return (&net.Dialer{}).DialContext(ctx, network, addr)
 	}}
-	log := new(balancer.Log)
+	log := new(balancer.AttemptLog)
 	r, err := http.NewRequestWithContext(balancer.WithLog(context.Background(), log), "POST", "http://backend/", strings.NewReader("x"))
 	require.NoError(t, err)
 	resp, err := up.RoundTripper(base).RoundTrip(r)
@@ -542,7 +542,7 @@ func TestHookClosesAtTheFirstByte(t *testing.T) {
 			case e.Kind == peer.PeerFailed:
 				// More than one caller has to tell: some are left for who comes next, the read.
 				for i := range 2000 {
-					assert.NoError(t, up.Change(context.Background(), "b", func(s *balancer.Server) { s.Weight = 2 + i%2 }))
+					assert.NoError(t, up.UpdateServer(context.Background(), "b", func(s *balancer.Server) { s.Weight = 2 + i%2 }))
 				}
 			}
 		}})

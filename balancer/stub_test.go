@@ -71,7 +71,7 @@ func newFixture(t *testing.T, c balancer.Config, script string) *fixture {
 			c.Servers = append(c.Servers, balancer.Server{Addr: name, Backup: backup})
 		}
 	}
-	c.Name, c.Clock, c.Resolver = "backend", f.clock.read, balancer.Verbatim
+	c.Name, c.Clock, c.Resolver = "backend", f.clock.read, balancer.NoLookup
 	up, err := balancer.New(context.Background(), c)
 	require.NoError(t, err)
 	f.up, f.rt = up, up.RoundTripper(f)

@@ -417,7 +417,7 @@ func TestRefusedPeer(t *testing.T) {
 		}
 		r, err := http.NewRequest(method, "http://backend/", body)
 		require.NoError(t, err)
-		log := new(balancer.Log)
+		log := new(balancer.AttemptLog)
 		r = r.WithContext(balancer.WithLog(r.Context(), log))
 		resp, err := (&http.Client{Transport: up.RoundTripper(nil)}).Do(r)
 		require.NoError(t, err)
@@ -465,7 +465,7 @@ func TestKindsOverSockets(t *testing.T) {
 					c = balancer.NginxParity(c)
 				}
 				up := upstream(t, c, a, addr(server(t, "b", nil)))
-				log := new(balancer.Log)
+				log := new(balancer.AttemptLog)
 				r, _ := http.NewRequestWithContext(balancer.WithLog(context.Background(), log), "GET", "http://backend/", nil)
 				resp, err := up.RoundTripper(nil).RoundTrip(r)
 				require.NoError(t, err)
@@ -606,7 +606,7 @@ func TestStaleConnection(t *testing.T) {
 			client := &http.Client{Transport: up.RoundTripper(nil)}
 			get(t, client, "http://backend/1")
 			get(t, client, "http://backend/2")
-			log := new(balancer.Log)
+			log := new(balancer.AttemptLog)
 			var body io.Reader
 			if tc.method != "GET" {
 				body = strings.NewReader("hello")

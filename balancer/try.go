@@ -63,7 +63,7 @@ func (t *Try) Next() bool {
 }
 
 // more reports whether another peer may be asked, and takes the retry from the
-// budget. A peer that was left without Done, or with NextPeer, passes on whatever
+// budget. A peer that was left without Done, or with ErrNextPeer, passes on whatever
 // the kinds say.
 func (t *Try) more() bool {
 	kind := t.kind
@@ -96,7 +96,7 @@ func (t *Try) Peer() Peer {
 }
 
 // Done ends the attempt on the held peer. nil: the peer answered, and the loop
-// ends. NextPeer (errors.Is): another peer is wanted, without blame. The
+// ends. ErrNextPeer (errors.Is): another peer is wanted, without blame. The
 // context's own end: Abandoned, or OK after Header; a deadline that expires
 // after Retry.DeadlineCounts is the peer's timeout. Any other error: Failed,
 // KindTimeout if it says so, else KindError. ErrNotHeld, with nothing changed, if
@@ -110,7 +110,7 @@ func (t *Try) Done(err error) error {
 		t.ok, t.kind = true, 0
 		t.d.free(OK, &Attempt{Status: 200})
 		t.end(nil)
-	case errors.Is(err, NextPeer):
+	case errors.Is(err, ErrNextPeer):
 		t.kind = 0
 		t.d.free(Next, &Attempt{Err: err})
 	case t.ctx.Err() != nil:

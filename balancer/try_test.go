@@ -43,7 +43,7 @@ func TestTry(t *testing.T) {
 		{name: "a failure goes on", results: []error{broken, nil}, asked: "ab", fails: "a=1", status: 200},
 		{name: "all fail", results: []error{broken}, asked: "abc", fails: "a=1 b=1 c=1", status: 502},
 		{name: "the last is late", results: []error{broken, late}, asked: "abc", fails: "a=1 b=1 c=1", status: 504},
-		{name: "another peer is wanted", results: []error{balancer.NextPeer, nil}, asked: "ab", status: 200},
+		{name: "another peer is wanted", results: []error{balancer.ErrNextPeer, nil}, asked: "ab", status: 200},
 		{name: "tries", retry: balancer.Retry{Tries: 2}, results: []error{broken}, asked: "ab", fails: "a=1 b=1", status: 502},
 		{name: "off", retry: balancer.Retry{On: balancer.KindOff}, results: []error{broken}, asked: "a", fails: "a=1", status: 502},
 		{name: "errors only: late is final", retry: balancer.Retry{On: balancer.KindError}, results: []error{late}, asked: "a", fails: "a=1", status: 504},
@@ -149,7 +149,7 @@ func TestTryCancel(t *testing.T) {
 // No live peers is an attempt, and a sentinel.
 func TestTryNoLivePeers(t *testing.T) {
 	f := newFixture(t, balancer.Config{}, "a:; b:")
-	log := new(balancer.Log)
+	log := new(balancer.AttemptLog)
 	ctx := balancer.WithLog(context.Background(), log)
 	broken := errors.New("broken")
 	require.Equal(t, "ab", loop(f.up.Start(ctx, balancer.Input{}), broken))

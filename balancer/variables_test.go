@@ -199,7 +199,7 @@ func TestInputPrecedence(t *testing.T) {
 			require.NoError(t, err)
 			in.client = true
 			r := received(t, "GET /?u=42 HTTP/1.1\nHost: x\nK: "+tc.header)
-			ctx := WithLog(WithInput(context.Background(), tc.context), new(Log))
+			ctx := WithLog(WithInput(context.Background(), tc.context), new(AttemptLog))
 			got, with := Input{}.ofContext(ctx)
 			require.NotNil(t, with.log)
 			require.Equal(t, tc.want, in.fill(got, r))

@@ -63,7 +63,7 @@ func Config(t testing.TB, block string) balancer.Config {
 
 // NewConfig makes an upstream of a configuration; one that balancer.New would
 // refuse ends the test. Where the configuration says nothing, the name is
-// "backend", names are left as they are (balancer.Verbatim), the clock is a fake one that
+// "backend", names are left as they are (balancer.NoLookup), the clock is a fake one that
 // starts on 1 January 2026, and the source is seeded, always with the same seed.
 //
 // With a Clock of its own the time is not the kit's, and Advance sleeps: see Bubble.
@@ -74,7 +74,7 @@ func NewConfig(t testing.TB, c balancer.Config) *LB {
 		c.Name = "backend"
 	}
 	if c.Resolver == nil {
-		c.Resolver = balancer.Verbatim
+		c.Resolver = balancer.NoLookup
 	}
 	if c.Source == nil {
 		c.Source = rand.NewPCG(1, 2)

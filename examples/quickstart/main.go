@@ -88,7 +88,7 @@ type tally struct {
 func send(ctx context.Context, client *http.Client) tally {
 	t := tally{answered: map[string]int{}}
 	for range requests {
-		log := &balancer.Log{} // optional: the peers that were asked
+		log := &balancer.AttemptLog{} // optional: the peers that were asked
 		name, err := get(balancer.WithLog(ctx, log), client)
 		if err != nil {
 			t.lost++

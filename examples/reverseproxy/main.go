@@ -93,7 +93,7 @@ func newProxy(up *balancer.Upstream, out io.Writer) http.Handler {
 	}
 	var mu sync.Mutex
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		log := new(balancer.Log)
+		log := new(balancer.AttemptLog)
 		seen := &statusWriter{ResponseWriter: w}
 		defer func() {
 			mu.Lock()

@@ -39,7 +39,7 @@ func newLoad(up *balancer.Upstream) *load {
 
 // ask makes one request.
 func (l *load) ask() bool {
-	var log balancer.Log
+	var log balancer.AttemptLog
 	r, _ := http.NewRequest("GET", "http://backend/", nil)
 	resp, err := l.client.Do(r.WithContext(balancer.WithLog(r.Context(), &log)))
 	if err == nil {

@@ -83,7 +83,7 @@ func deploy(ctx context.Context) (*result, error) {
 // replace is the whole of it: no new requests for the old server, wait for those
 // that it has, stop it, and let the new one take its place.
 func replace(ctx context.Context, up *balancer.Upstream, f *fleet, old *server) (held int, err error) {
-	if err := up.Change(ctx, old.addr, func(s *balancer.Server) { s.Drain = true }); err != nil {
+	if err := up.UpdateServer(ctx, old.addr, func(s *balancer.Server) { s.Drain = true }); err != nil {
 		return 0, err
 	}
 	for _, s := range up.State() {
@@ -91,7 +91,7 @@ func replace(ctx context.Context, up *balancer.Upstream, f *fleet, old *server) 
 			held = int(s.Conns)
 		}
 	}
-	if err := up.Drained(ctx, old.addr); err != nil {
+	if err := up.WaitDrained(ctx, old.addr); err != nil {
 		return 0, err
 	}
 	old.close()
@@ -99,7 +99,7 @@ func replace(ctx context.Context, up *balancer.Upstream, f *fleet, old *server) 
 	if err != nil {
 		return 0, err
 	}
-	return held, up.Change(ctx, old.addr, func(s *balancer.Server) { *s = balancer.Server{Addr: fresh.addr} })
+	return held, up.UpdateServer(ctx, old.addr, func(s *balancer.Server) { *s = balancer.Server{Addr: fresh.addr} })
 }
 
 func (r *result) add(s step) {

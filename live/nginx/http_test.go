@@ -99,10 +99,10 @@ func overHTTP(t *testing.T, g given, change func(int, *http.Request)) *sides {
 	transport := &http.Transport{MaxIdleConnsPerHost: 100,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }}
 	t.Cleanup(transport.CloseIdleConnections)
-	nginx := requester{t, b, gates, g.hold, change, transport, func(resp *http.Response, _ *balancer.Log) string {
+	nginx := requester{t, b, gates, g.hold, change, transport, func(resp *http.Response, _ *balancer.AttemptLog) string {
 		return resp.Header.Get("X-Asked") + ": " + resp.Header.Get("X-Answered")
 	}}
-	trunk := requester{t, b, gates, g.hold, change, upstream(t, text).RoundTripper(nil), func(_ *http.Response, log *balancer.Log) string {
+	trunk := requester{t, b, gates, g.hold, change, upstream(t, text).RoundTripper(nil), func(_ *http.Response, log *balancer.AttemptLog) string {
 		return log.Addr() + ": " + log.Status()
 	}}
 	return &sides{b, nginx.send, trunk.send}
@@ -116,11 +116,11 @@ type requester struct {
 	hold     bool
 	change   func(int, *http.Request)
 	rt       http.RoundTripper
-	asked    func(*http.Response, *balancer.Log) string
+	asked    func(*http.Response, *balancer.AttemptLog) string
 }
 
 func (q *requester) send(i int) (end func() string) {
-	log := &balancer.Log{}
+	log := &balancer.AttemptLog{}
 	ctx := balancer.WithLog(balancer.WithInput(q.t.Context(), balancer.Input{Client: client(i)}), log)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://backend/page/%d", i%17), nil)
 	require.NoError(q.t, err)

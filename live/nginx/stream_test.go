@@ -116,7 +116,7 @@ func throughNginx(t *testing.T, dir string, dial dialer) connect {
 
 func throughTrunk(t *testing.T, up *balancer.Upstream) connect {
 	return func(client netip.Addr) (net.Conn, func() string) {
-		log := &balancer.Log{}
+		log := &balancer.AttemptLog{}
 		ctx := balancer.WithLog(balancer.WithInput(t.Context(), balancer.Input{Client: client}), log)
 		c, err := up.DialContext(ctx, "tcp", "")
 		status := 200

@@ -72,7 +72,7 @@ func (p *reverseProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	attempts := &balancer.Log{}
+	attempts := &balancer.AttemptLog{}
 	status := &statusWriter{ResponseWriter: w}
 	// Also where ReverseProxy panics because an answer breaks off.
 	defer func() { p.recorder.Add(step, record(attempts.Attempts(), status.code)) }()

@@ -20,7 +20,7 @@ type endpoint struct {
 	breaks atomic.Int64
 
 	// routes are the ways to the peer, one for each RoundTripper of the upstream.
-	routes atomic.Pointer[[]route]
+	routes atomic.Pointer[[]way]
 
 	mu sync.Mutex
 	// The list is a ring through root, the oldest first.
@@ -45,12 +45,23 @@ func newEndpoint(s Server) *endpoint {
 // server returns the peer's configuration.
 func (e *endpoint) server() *Server { return e.info.Load() }
 
-// route returns the way to the peer under a RoundTripper.
-func (e *endpoint) route(t *transport) route { return (*e.routes.Load())[t.index] }
+// A base makes the ways to new peers for one RoundTripper, and a way is all that an
+// endpoint knows of them. Both are interfaces that name nothing of HTTP, so that a
+// program without a RoundTripper does not link net/http's client.
+type (
+	base interface{ newRoute(*endpoint) way }
+	way  interface {
+		// closeIdle closes the connections that no request uses.
+		closeIdle()
+	}
+)
+
+// way returns the way to the peer under a RoundTripper.
+func (e *endpoint) way(index int) way { return (*e.routes.Load())[index] }
 
 // addRoute makes the way to the peer under another RoundTripper. One call at a time.
-func (e *endpoint) addRoute(r route) {
-	var routes []route
+func (e *endpoint) addRoute(r way) {
+	var routes []way
 	if old := e.routes.Load(); old != nil {
 		routes = *old
 	}

@@ -129,7 +129,7 @@ func (x *exchange) loop() (*http.Response, error) {
 func (x *exchange) try() (*http.Response, *reply, error) {
 	x.traced, x.gotOne, x.reused, x.conn, x.getting = false, false, false, nil, 0
 	x.breaks = x.end.breaks.Load()
-	return x.end.route(x.t).send(x)
+	return x.end.way(x.t.index).(route).send(x)
 }
 
 // gotConn is the trace's hook.

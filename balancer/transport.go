@@ -76,8 +76,7 @@ type transport struct {
 type route interface {
 	// send sends x's request to the peer, once. The reply is for the answer's body.
 	send(x *exchange) (*http.Response, *reply, error)
-	// closeIdle closes the connections that no request uses.
-	closeIdle()
+	way
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -105,7 +104,10 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		closeBody(r)
 		return nil, &Error{Upstream: t.up.name, Cause: ErrClosed}
 	}
-	x := t.up.pool.Get().(*exchange)
+	x, _ := t.up.pool.Get().(*exchange)
+	if x == nil {
+		x = newExchange(t.up)
+	}
 	return x.run(t, r)
 }
 
@@ -139,7 +141,7 @@ func closeBody(r *http.Request) {
 }
 
 // newRoute makes the way to a peer.
-func (t *transport) newRoute(e *endpoint) route {
+func (t *transport) newRoute(e *endpoint) way {
 	if t.tmpl == nil {
 		network, addr := network(e.server().Addr)
 		if network == "unix" {

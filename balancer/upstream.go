@@ -44,7 +44,7 @@ type Upstream struct {
 	closed atomic.Bool
 	mu     sync.Mutex
 	ends   roster
-	bases  []*transport // all RoundTrippers
+	bases  []base // all RoundTrippers
 
 	// changing is held while the set of peers changes. No hook, look-up or
 	// request runs under it. It is taken before mu.
@@ -136,7 +136,6 @@ func New(ctx context.Context, c Config) (*Upstream, error) {
 			Hint:    "give Input.Client with Config.Input, WithInput or Start; requests with neither fail",
 		})
 	}
-	u.pool.New = func() any { return newExchange(u) }
 	u.watchNames()
 	return u, nil
 }

@@ -98,20 +98,9 @@ func (l *lexer) space(d *Directive) *SyntaxError {
 // bare reads a word that does not begin with a quote.
 func (l *lexer) bare(d *Directive) *SyntaxError {
 	start, line := l.pos, l.line
-	variable, escapes := false, false
-	for ; l.pos < len(l.text); l.pos++ {
-		c := l.text[l.pos]
-		if c == '{' && variable {
-			continue
-		}
-		variable = c == '$'
-		if isSpace(c) || c == ';' || c == '{' {
-			break
-		}
-		if c == '\\' && l.skip() {
-			escapes = true
-		}
-	}
+	n, escapes := bareWord(l.text[start:])
+	l.pos += n
+	l.line += strings.Count(l.text[start:l.pos], "\n")
 	if l.long(start, l.pos-start) {
 		l.line = line
 		return l.tooLong(d, start, 0)
@@ -121,6 +110,27 @@ func (l *lexer) bare(d *Directive) *SyntaxError {
 	}
 	d.Words = append(d.Words, unescape(l.text[start:l.pos], escapes))
 	return nil
+}
+
+// bareWord returns the length of the word at the beginning of a text, and whether it
+// holds a backslash with what it escapes.
+func bareWord(text string) (n int, escapes bool) {
+	variable := false
+	for ; n < len(text); n++ {
+		c := text[n]
+		if c == '{' && variable {
+			continue
+		}
+		variable = c == '$'
+		if isSpace(c) || c == ';' || c == '{' {
+			break
+		}
+		if c == '\\' && n+1 < len(text) {
+			escapes = true
+			n++
+		}
+	}
+	return n, escapes
 }
 
 // quoted reads a word in quotes and looks at what stands behind it.

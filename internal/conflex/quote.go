@@ -7,7 +7,7 @@ import "strings"
 // what the word was read from, so it fits nginx's buffer if that did.
 func Quote(word string) string {
 	raw := escape(word, 0)
-	if isBare(raw, word) {
+	if isBare(raw) {
 		return raw
 	}
 	if strings.Count(word, `"`) <= strings.Count(word, `'`) {
@@ -16,13 +16,13 @@ func Quote(word string) string {
 	return `'` + escape(word, '\'') + `'`
 }
 
-// isBare reports whether the raw text, unquoted, is read as the word.
-func isBare(raw, word string) bool {
-	l := lexer{text: raw + ";", line: 1}
-	d, end, err := l.next()
-	return err == nil && end == ';' && l.pos == len(l.text) &&
-		len(d.Words) == 1 && d.Words[0] == word &&
-		raw != "" && raw[0] != '"' && raw[0] != '\''
+// isBare reports whether a raw text is read as one word without quotes.
+func isBare(raw string) bool {
+	if raw == "" || strings.IndexByte(`"'#}`, raw[0]) >= 0 {
+		return false
+	}
+	n, _ := bareWord(raw + ";")
+	return n == len(raw) && n < tokenLimit
 }
 
 // escape puts a backslash where reading takes one away: before the quote, and

@@ -39,7 +39,7 @@ func (d *dispatch) begin(up *Upstream, in Input, with *carry) error {
 	d.attempts = d.inline[:0]
 	d.asked = false
 	if up.inputs.client && !in.Client.IsValid() {
-		return &InputError{Field: "Input.Client", Method: "ip_hash"}
+		return &InputError{Field: "Input.Client", Method: up.method.Name}
 	}
 	d.req.Key, d.req.Client, d.req.Hint = in.Key, in.Client.Unmap(), in.Hint
 	d.req.MaxTries, d.req.BackupTry = up.retry.Tries, up.retry.KeepBackup
@@ -75,7 +75,7 @@ func (d *dispatch) get() error {
 // gotHeader tells that the held peer has answered.
 func (d *dispatch) gotHeader() {
 	d.header = true
-	if d.up.eventful.Load() {
+	if d.up.peers.Listens() {
 		d.up.peers.Header(&d.req)
 	}
 }

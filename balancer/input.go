@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/trunklb/trunk/iphash"
+	"github.com/trunklb/trunk/peer"
 )
 
 // inputs makes the Input of requests. It is immutable.
@@ -18,12 +18,11 @@ type inputs struct {
 // newInputs reads the method's text. The error is a *VariableError.
 func newInputs(c *Config) (inputs, error) {
 	in := inputs{own: c.Input}
-	if c.Method != nil {
-		_, in.client = c.Method.(iphash.Method)
-		var err error
-		if in.key, err = compile(c.Method.KeyText(), c.Variables); err != nil {
-			return in, err
-		}
+	method := peer.Describe(c.Method)
+	in.client = method.Client
+	var err error
+	if in.key, err = compile(method.Key, c.Variables); err != nil {
+		return in, err
 	}
 	in.wanted = in.own != nil || in.client || len(in.key) > 0
 	return in, nil

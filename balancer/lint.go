@@ -2,14 +2,11 @@ package balancer
 
 import (
 	"fmt"
-	"math/bits"
 	"strings"
 
-	"github.com/trunklb/trunk/hash"
 	"github.com/trunklb/trunk/internal/conflex"
-	"github.com/trunklb/trunk/iphash"
+	"github.com/trunklb/trunk/internal/lint"
 	"github.com/trunklb/trunk/peer"
-	"github.com/trunklb/trunk/random"
 )
 
 // The codes of [Lint].
@@ -29,13 +26,13 @@ const (
 	CodeTriesBeforeBackup Code = "tries-before-backup"
 	// CodeWeightsBeyondHash: the weights are so great that hash or ip_hash
 	// cannot honour them (quirk Q6): the later servers get less or nothing.
-	CodeWeightsBeyondHash Code = "weights-beyond-hash"
+	CodeWeightsBeyondHash Code = lint.WeightsBeyondHash
 	// CodeRandomTwoWeights: random two does not keep uneven weights while the
 	// servers are idle (quirk Q4).
-	CodeRandomTwoWeights Code = "random-two-weights"
+	CodeRandomTwoWeights Code = lint.RandomTwoWeights
 	// CodeConstantKey: the key has no variable, so all requests that bring none of
 	// their own (Input.Key) have the same one and go to the same server.
-	CodeConstantKey Code = "constant-key"
+	CodeConstantKey Code = lint.ConstantKey
 	// CodeSharedRoute: two servers have one route; a client that brings it gets
 	// the first.
 	CodeSharedRoute Code = "shared-route"
@@ -44,7 +41,7 @@ const (
 // Lint looks for what works, as nginx does it, but hardly as intended. It does
 // not say whether New takes the configuration. Names are not looked up.
 func Lint(c Config) []Warning {
-	l := linter{Config: c}
+	l := linter{Config: c, method: peer.Describe(c.Method)}
 	for i := range c.Servers {
 		l.count(&c.Servers[i])
 	}
@@ -52,15 +49,14 @@ func Lint(c Config) []Warning {
 	l.localhost()
 	l.maxFails()
 	l.tries()
-	l.greatWeights()
-	l.randomTwo()
-	l.constantKey()
+	l.ofMethod()
 	l.routes()
 	return l.warnings
 }
 
 type linter struct {
 	Config
+	method   peer.Description
 	warnings []Warning
 	// live are the servers that are neither down nor draining, by group.
 	live [2][]*Server
@@ -108,16 +104,8 @@ func (l *linter) localhost() {
 // maxFails looks for servers that a failure does not weaken. The methods that
 // never use the effective weight are left out.
 func (l *linter) maxFails() {
-	if l.Policy.Penalty > 0 {
+	if l.Policy.Penalty > 0 || l.method.ByWeight {
 		return
-	}
-	switch m := l.Method.(type) {
-	case iphash.Method, random.Method:
-		return
-	case hash.Method:
-		if !m.Consistent {
-			return
-		}
 	}
 	var names []string
 	for i := range l.Servers {
@@ -142,92 +130,11 @@ func (l *linter) tries() {
 		l.Retry.Tries, n), fmt.Sprintf("allow at least %d tries, or no limit", n+1))
 }
 
-// The greatest first hashes: ip_hash counts modulo 6271, hash has 15 bits.
-const (
-	ipHashes = 6271
-	hashes   = 1 << 15
-)
-
-func (l *linter) greatWeights() {
-	var m uint64
-	name := "hash"
-	switch method := l.Method.(type) {
-	case iphash.Method:
-		if m, name = ipHashes, "ip_hash"; method.WholeRange {
-			return
-		}
-	case hash.Method:
-		if m = hashes; method.Consistent || method.WholeRange {
-			return
-		}
-	default:
-		return
+// ofMethod lets the method speak.
+func (l *linter) ofMethod() {
+	if l.method.Lint != nil {
+		l.method.Lint(l.Servers, func(code, word, message, hint string) { l.warn(Code(code), word, message, hint) })
 	}
-	worst, share, fair := l.worstShare(m)
-	if worst == nil || share > 0.9*fair {
-		return
-	}
-	l.warn(CodeWeightsBeyondHash, nameOf(worst), fmt.Sprintf("the weights are too great for %s: %s gets %.1f %% of the keys instead of %.1f %%",
-		name, nameOf(worst), 100*share, 100*fair), "write smaller weights in the same ratio, use hash KEY consistent, or set WholeRange of the method")
-}
-
-// worstShare finds the primary server that loses most when m hashes are spread
-// over the ranges of the weights, modulo their sum.
-func (l *linter) worstShare(m uint64) (worst *Server, share, fair float64) {
-	var total uint64
-	for i := range l.Servers {
-		if s := &l.Servers[i]; !s.Backup {
-			sum, carry := bits.Add64(total, uint64(max(s.Weight, 1)), 0)
-			if carry != 0 {
-				return nil, 0, 0
-			}
-			total = sum
-		}
-	}
-	var from uint64
-	least := 1.0
-	for i := range l.Servers {
-		s := &l.Servers[i]
-		if s.Backup {
-			continue
-		}
-		w := uint64(max(s.Weight, 1))
-		// Every whole turn gives w hashes; the last, broken one reaches m % total.
-		n := m/total*w + clamp(m%total, from, from+w) - from
-		from += w
-		got, due := float64(n)/float64(m), float64(w)/float64(total)
-		if got/due < least {
-			worst, share, fair, least = s, got, due, got/due
-		}
-	}
-	return worst, share, fair
-}
-
-func clamp(x, low, high uint64) uint64 { return min(max(x, low), high) }
-
-func (l *linter) randomTwo() {
-	if m, ok := l.Method.(random.Method); !ok || !m.Two || m.KeepWeights {
-		return
-	}
-	for _, s := range l.live[peer.Primary] {
-		if first := l.live[peer.Primary][0]; max(s.Weight, 1) != max(first.Weight, 1) {
-			l.warn(CodeRandomTwoWeights, nameOf(s), "random two inverts uneven weights while the servers are idle: 9:1 becomes about 2:8",
-				"write even weights, use least_conn, or set KeepWeights of the method")
-			return
-		}
-	}
-}
-
-func (l *linter) constantKey() {
-	m, ok := l.Method.(hash.Method)
-	if !ok || m.Key == "" || strings.Contains(m.Key, "$") || len(l.Servers) < 2 {
-		return
-	}
-	hint := "write a variable, such as $request_uri"
-	if m.Key == "consistent" {
-		hint = "the key is missing: write hash KEY consistent"
-	}
-	l.warn(CodeConstantKey, m.Key, fmt.Sprintf("the key %q has no variable: requests that bring no key of their own (Input.Key) all get the same server", m.Key), hint)
 }
 
 func (l *linter) routes() {
@@ -251,12 +158,7 @@ func isName(addr string) bool {
 	return refusal == "" && a.IsName()
 }
 
-func nameOf(s *Server) string {
-	if s.Name != "" {
-		return s.Name
-	}
-	return s.Addr
-}
+func nameOf(s *Server) string { return lint.Name(s) }
 
 func maxFails(s *Server) int {
 	if s.MaxFails == 0 {

@@ -118,11 +118,11 @@ type refuser struct{}
 
 func (refuser) Build(s *peer.Set) (peer.Selector, error) {
 	if s.Len(peer.Primary) > 2 {
-		return nil, errors.New("no more than two")
+		return peer.Selector{}, errors.New("no more than two")
 	}
-	return peer.PickAll{}, nil
+	return peer.Selector{Pick: peer.PickAll}, nil
 }
-func (refuser) KeyText() string { return "" }
+func (refuser) Describe() peer.Description { return peer.Description{} }
 
 // A clock that panics in the midst of a change has changed nothing, and the next change is
 // made of its own peers.

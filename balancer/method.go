@@ -1,11 +1,6 @@
 package balancer
 
-import (
-	"fmt"
-
-	"github.com/trunklb/trunk/iphash"
-	"github.com/trunklb/trunk/leasttime"
-)
+import "fmt"
 
 // A MethodError is a method, or a binding, that nginx does not have for this use:
 // ip_hash for connections, say. An upstream may be used in several ways, so New
@@ -27,25 +22,21 @@ func (e *MethodError) Error() string {
 
 // checkHTTP says what does not go with HTTP.
 func (u *Upstream) checkHTTP() error {
-	if m, ok := u.method.(leasttime.Method); ok && (m.Mode == leasttime.Connect || m.Mode == leasttime.FirstByte) {
-		return &MethodError{"RoundTripper", m.String(), "HTTP has the modes header and last_byte"}
-	}
-	return nil
+	return refuseUse("RoundTripper", u.method.Name, u.method.NotHTTP)
 }
 
 // checkStream says what does not go with connections (docs/parity.md, section 10).
 func (u *Upstream) checkStream() error {
 	const use = "DialContext"
-	switch m := u.method.(type) {
-	case leasttime.Method:
-		if m.Mode == leasttime.Header {
-			return &MethodError{use, m.String(), "connections have the modes connect, first_byte and last_byte"}
-		}
-	case iphash.Method:
-		return &MethodError{use, m.String(), "use hash, with the client's address as Input.Key"}
+	if err := refuseUse(use, u.method.Name, u.method.NotStream); err != nil || u.sticky == nil {
+		return err
 	}
-	if u.sticky != nil {
-		return &MethodError{use, "sticky", "it is for HTTP; use hash, with Input.Key"}
+	return &MethodError{use, "sticky", "it is for HTTP; use hash, with Input.Key"}
+}
+
+func refuseUse(use, method, reason string) error {
+	if reason == "" {
+		return nil
 	}
-	return nil
+	return &MethodError{use, method, reason}
 }

@@ -445,9 +445,9 @@ func (m moodyMethod) Build(*peer.Set) (peer.Selector, error) {
 	if m.angry.Load() {
 		panic("angry")
 	}
-	return peer.PickAll{}, nil
+	return peer.Selector{Pick: peer.PickAll}, nil
 }
-func (moodyMethod) KeyText() string { return "" }
+func (moodyMethod) Describe() peer.Description { return peer.Description{} }
 
 // A resolver that knows no SRV records is refused for a service, by name.
 func TestServiceNeedsAResolverThatKnowsIt(t *testing.T) {

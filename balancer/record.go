@@ -1,19 +1,10 @@
 package balancer
 
-import (
-	"github.com/trunklb/trunk/peer"
-	"github.com/trunklb/trunk/peer/recording"
-	"github.com/trunklb/trunk/roundrobin"
-)
+import "github.com/trunklb/trunk/peer/recording"
 
-// newRecorder writes to Config.Record. It is told the method, for what peer gets is
-// wrapped.
+// newRecorder writes to Config.Record.
 func newRecorder(c *Config) *recording.Writer {
-	var m peer.Method = roundrobin.New()
-	if c.Method != nil {
-		m = c.Method
-	}
-	return recording.NewWriter(c.Record, &recording.WriterOptions{Name: c.Name, Method: m, Redact: c.Redact})
+	return recording.NewWriter(c.Record, &recording.WriterOptions{Name: c.Name, Redact: c.Redact})
 }
 
 // FlushRecord writes what of Config.Record is still in memory, and returns why the

@@ -133,7 +133,7 @@ type session struct {
 func newSession(t *Try, c net.Conn, datagram bool) net.Conn {
 	s := &session{t: t, datagram: datagram, users: 1}
 	d := &t.d
-	if d.up.eventful.Load() {
+	if d.up.peers.Listens() {
 		s.quiet.Store(true)
 	}
 	// A UDP socket that is connected says nothing about the peer; least_time

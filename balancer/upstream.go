@@ -2,7 +2,6 @@ package balancer
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"net/url"
 	"slices"
@@ -19,18 +18,16 @@ import (
 
 // Upstream is an upstream block at work. Goroutines may share it.
 type Upstream struct {
-	name      string
-	peers     *peer.Upstream
-	clock     func() time.Duration
-	now       atomic.Int64 // what peers last read from clock
-	retry     Retry        // with the defaults that do not depend on the transport
-	nginx     Nginx
-	keepalive keepalive
-	budget    *budget
-	sticky    *binder // nil: none
-	inputs    inputs
-	// eventful says that the method wants to hear of response headers.
-	eventful      atomic.Bool
+	name          string
+	peers         *peer.Upstream
+	clock         func() time.Duration
+	now           atomic.Int64 // what peers last read from clock
+	retry         Retry        // with the defaults that do not depend on the transport
+	nginx         Nginx
+	keepalive     keepalive
+	budget        *budget
+	sticky        *binder // nil: none
+	inputs        inputs
 	onlyUpstream  bool
 	keepRedirects bool
 	explain       Explain
@@ -54,7 +51,7 @@ type Upstream struct {
 	lookups  lookups
 	drains   drains
 	dial     dialFunc // of DialContext
-	method   peer.Method
+	method   peer.Description
 }
 
 // New makes an upstream. The context is for looking up the host names in
@@ -87,7 +84,7 @@ func New(ctx context.Context, c Config) (*Upstream, error) {
 	u := &Upstream{
 		name: c.Name, clock: c.Clock, retry: retry, nginx: c.Nginx, keepalive: keep,
 		budget: newBudget(retry.Budget), onlyUpstream: c.OnlyUpstream, keepRedirects: c.KeepRedirects,
-		explain: c.Explain, redact: c.Redact, names: names, lookups: newLookups(&c), dial: c.Dial, method: c.Method,
+		explain: c.Explain, redact: c.Redact, names: names, lookups: newLookups(&c), dial: c.Dial, method: peer.Describe(c.Method),
 	}
 	if u.clock == nil {
 		u.clock = wallClock()
@@ -101,9 +98,6 @@ func New(ctx context.Context, c Config) (*Upstream, error) {
 		return nil, err
 	}
 	method := c.Method
-	if method != nil {
-		method = watched{method, &u.eventful}
-	}
 	if c.Sticky != nil {
 		method = sticky.Over(method)
 	}
@@ -132,7 +126,7 @@ func New(ctx context.Context, c Config) (*Upstream, error) {
 	if u.inputs.client && c.Input == nil {
 		u.warnings = append(u.warnings, Warning{
 			Code: CodeClientAddress, Upstream: c.Name,
-			Message: "ip_hash knows the client only by Request.RemoteAddr, which a server sets (and httputil.ReverseProxy passes on)",
+			Message: u.method.Name + " knows the client only by Request.RemoteAddr, which a server sets (and httputil.ReverseProxy passes on)",
 			Hint:    "give Input.Client with Config.Input, WithInput or Start; requests with neither fail",
 		})
 	}
@@ -159,22 +153,6 @@ func warningsOf(c *Config) []Warning {
 // Warnings returns what works, but hardly as intended: the warnings of the text from
 // which the configuration was read, if any, those of [Lint], and those of New itself.
 func (u *Upstream) Warnings() []Warning { return append([]Warning(nil), u.warnings...) }
-
-// watched is a method whose selector is asked whether it wants events.
-type watched struct {
-	peer.Method
-	eventful *atomic.Bool
-}
-
-func (w watched) Build(s *peer.Set) (peer.Selector, error) {
-	sel, err := w.Method.Build(s)
-	_, events := sel.(peer.Events)
-	w.eventful.Store(events)
-	return sel, err
-}
-
-// String is the method's own.
-func (w watched) String() string { return fmt.Sprint(w.Method) }
 
 // wallClock is peer's default clock, shared with it.
 func wallClock() func() time.Duration {

@@ -8,7 +8,11 @@ package hash
 import (
 	"errors"
 	"fmt"
+	"strings"
 
+	"github.com/trunklb/trunk/internal/fields"
+	"github.com/trunklb/trunk/internal/lint"
+	"github.com/trunklb/trunk/internal/pick"
 	"github.com/trunklb/trunk/peer"
 )
 
@@ -76,16 +80,16 @@ func (e *RingSizeError) Error() string {
 // *RingSizeError, or a *peer.ConfigError for an option that is not for this kind.
 func (m Method) Build(set *peer.Set) (peer.Selector, error) {
 	if err := m.check(); err != nil {
-		return nil, err
+		return peer.Selector{}, err
 	}
 	if m.Consistent {
 		return m.buildConsistent(set)
 	}
 	ranges := [2]peer.Ranges{peer.NewRanges(set, peer.Primary), peer.NewRanges(set, peer.Backup)}
 	if m.WholeRange {
-		return &whole{ranges}, nil
+		return peer.Selector{Pick: (&whole{ranges}).pick}, nil
 	}
-	return &plain{ranges}, nil
+	return peer.Selector{Pick: (&plain{ranges}).pick}, nil
 }
 
 func (m Method) buildConsistent(set *peer.Set) (peer.Selector, error) {
@@ -95,12 +99,12 @@ func (m Method) buildConsistent(set *peer.Set) (peer.Selector, error) {
 	}
 	s, err := newConsistent(set, of, m.MaxPoints)
 	if err != nil {
-		return nil, err
+		return peer.Selector{}, err
 	}
 	if m.FullWalk {
-		return newWalk(s), nil
+		return peer.Selector{Pick: newWalk(s).pick, Explain: s.explain}, nil
 	}
-	return s, nil
+	return peer.Selector{Pick: s.pick, Explain: s.explain}, nil
 }
 
 func (m Method) check() error {
@@ -122,40 +126,54 @@ func (m Method) check() error {
 	return nil
 }
 
-// KeyText implements peer.Method: it is Key.
-func (m Method) KeyText() string { return m.Key }
-
-// String returns the method's line in an upstream block.
-func (m Method) String() string {
+// Describe implements peer.Method.
+func (m Method) Describe() peer.Description {
+	d := peer.Description{Directive: []string{"hash", m.Key}, Remedies: fields.Set(m, "Key Consistent"), BackupsFirst: true,
+		Key: m.Key, ByWeight: !m.Consistent, Lint: m.lint}
 	if m.Consistent {
-		return "hash " + m.Key + " consistent"
+		d.Directive = append(d.Directive, "consistent")
 	}
-	return "hash " + m.Key
+	return d
 }
 
-const mostMisses = 20
+// hashes is the number of hashes of nginx's first try.
+const hashes = 1 << 15
+
+func (m Method) lint(servers []peer.Server, warn lint.Warn) {
+	if !m.Consistent && !m.WholeRange {
+		lint.LargeWeights(servers, "hash", hashes, warn)
+	}
+	if m.Key == "" || strings.Contains(m.Key, "$") || len(servers) < 2 {
+		return
+	}
+	hint := "write a variable, such as $request_uri"
+	if m.Key == "consistent" {
+		hint = "the key is missing: write hash KEY consistent"
+	}
+	warn(lint.ConstantKey, m.Key, fmt.Sprintf("the key %q has no variable: requests that bring no key of their own (Input.Key) all get the same server", m.Key), hint)
+}
+
+// String returns the method's line in an upstream block.
+func (m Method) String() string { return peer.Describe(m).Name }
 
 type plain struct{ ranges [2]peer.Ranges }
 
-// Pick hashes the key, each time with another prefix, until a peer can be had.
+// pick hashes the key, each time with another prefix, until a peer can be had.
 // The hashes add up over the whole request.
-func (s *plain) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
+func (s *plain) pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 	m := &r.Scratch
-	if m.Misses > mostMisses || g.Len() < 2 || r.Key == "" {
-		return peer.RoundRobin
-	}
-	if payer := r.Payer(); payer >= 0 {
-		return payer
+	if i, ok := pick.Preset(r, g.Len() < 2 || r.Key == ""); ok {
+		return i
 	}
 	for {
 		m.Hash += checksum(prefix(m.Hashes), r.Key) >> 16 & 0x7fff
 		m.Hashes++
 		i := s.ranges[g.Index()].At(int64(m.Hash) % g.TotalWeight())
 		if g.Eligible(i, r, now) {
-			m.Rule = peer.HashRange
+			r.Rule = peer.HashRange
 			return i
 		}
-		if m.Misses++; m.Misses > mostMisses {
+		if pick.Missed(r) {
 			return peer.RoundRobin
 		}
 	}

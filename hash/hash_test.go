@@ -49,7 +49,7 @@ func TestNoKeyText(t *testing.T) {
 		_, err := peer.New(machine.Servers(t, "a", "b"), m, nil)
 		require.ErrorIs(t, err, hash.ErrNoKey)
 	}
-	require.Equal(t, "$uri", hash.New("$uri").KeyText())
+	require.Equal(t, "$uri", hash.New("$uri").Describe().Key)
 }
 
 // A request whose key is empty goes by round robin.

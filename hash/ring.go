@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trunklb/trunk/internal/pick"
 	"github.com/trunklb/trunk/peer"
 )
 
@@ -214,16 +215,13 @@ func newConsistent(set *peer.Set, of text, maxPoints int) (*consistent, error) {
 	return s, nil
 }
 
-// Pick goes along the ring from the key's point, or from where the request
+// pick goes along the ring from the key's point, or from where the request
 // was, to the first server of which a peer can be had; the trunk chooses among
 // the peers of that server.
-func (s *consistent) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
+func (s *consistent) pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 	m := &r.Scratch
-	if m.Misses > mostMisses || g.Single() || r.Key == "" {
-		return peer.RoundRobin
-	}
-	if payer := r.Payer(); payer >= 0 {
-		return payer
+	if i, ok := pick.Preset(r, g.Single() || r.Key == ""); ok {
+		return i
 	}
 	if !m.Begun {
 		m.Begun, m.Hash = true, checksum(0, r.Key)
@@ -236,7 +234,7 @@ func (s *consistent) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 			return i
 		}
 		at = s.ring.next(at)
-		if m.Misses++; m.Misses > mostMisses {
+		if pick.Missed(r) {
 			return peer.RoundRobin
 		}
 	}
@@ -250,14 +248,14 @@ func (s *consistent) among(g *peer.Group, r *peer.Request, server uint32, now pe
 			t.Add(int(i))
 		}
 	}
-	r.Scratch.Rule = peer.RingPoint
+	r.Rule = peer.RingPoint
 	return t.Settle()
 }
 
-// Explain implements peer.Explainer: it shows the point whose server got the
+// explain shows the point whose server got the
 // request.
-func (s *consistent) Explain(g *peer.Group, r *peer.Request, i int, now peer.Now) string {
-	if r.Scratch.Rule != peer.RingPoint {
+func (s *consistent) explain(g *peer.Group, r *peer.Request, i int, now peer.Now) string {
+	if r.Rule != peer.RingPoint {
 		return ""
 	}
 	p := s.ring.points[s.ring.find(r.Scratch.Hash)]

@@ -1,6 +1,9 @@
 package hash
 
-import "github.com/trunklb/trunk/peer"
+import (
+	"github.com/trunklb/trunk/internal/pick"
+	"github.com/trunklb/trunk/peer"
+)
 
 // walk is consistent with FullWalk.
 type walk struct {
@@ -20,16 +23,13 @@ func newWalk(s *consistent) *walk {
 	return &walk{consistent: s, alive: make([]bool, servers), guesses: 4 + servers/8}
 }
 
-// Pick goes along the ring from the key's point, or from where the request
+// pick goes along the ring from the key's point, or from where the request
 // was, to the first server of which a peer can be had, be it a whole turn.
 // Where the group has none it is round robin that goes to the backup group.
-func (s *walk) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
+func (s *walk) pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 	m := &r.Scratch
-	if g.Single() || r.Key == "" {
-		return peer.RoundRobin
-	}
-	if payer := r.Payer(); payer >= 0 {
-		return payer
+	if i, ok := pick.Preset(r, g.Single() || r.Key == ""); ok {
+		return i
 	}
 	if !m.Begun {
 		m.Begun, m.Hash = true, checksum(0, r.Key)

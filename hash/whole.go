@@ -1,6 +1,7 @@
 package hash
 
 import (
+	"github.com/trunklb/trunk/internal/pick"
 	"github.com/trunklb/trunk/internal/spread"
 	"github.com/trunklb/trunk/peer"
 )
@@ -8,25 +9,22 @@ import (
 // whole is hash with WholeRange.
 type whole struct{ ranges [2]peer.Ranges }
 
-// Pick takes the key's next choice, also in the next retry, while the peer there
+// pick takes the key's next choice, also in the next retry, while the peer there
 // cannot be had.
-func (s *whole) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
+func (s *whole) pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 	m := &r.Scratch
-	if m.Misses > mostMisses || g.Len() < 2 || r.Key == "" {
-		return peer.RoundRobin
-	}
-	if payer := r.Payer(); payer >= 0 {
-		return payer
+	if i, ok := pick.Preset(r, g.Len() < 2 || r.Key == ""); ok {
+		return i
 	}
 	seed := spread.Seed(r.Key)
 	for {
 		i := s.ranges[g.Index()].At(spread.Below(g.TotalWeight(), seed, m.Hashes))
 		m.Hashes++
 		if g.Eligible(i, r, now) {
-			m.Rule = peer.HashRange
+			r.Rule = peer.HashRange
 			return i
 		}
-		if m.Misses++; m.Misses > mostMisses {
+		if pick.Missed(r) {
 			return peer.RoundRobin
 		}
 	}

@@ -4,6 +4,9 @@ package iphash
 import (
 	"net/netip"
 
+	"github.com/trunklb/trunk/internal/fields"
+	"github.com/trunklb/trunk/internal/lint"
+	"github.com/trunklb/trunk/internal/pick"
 	"github.com/trunklb/trunk/peer"
 )
 
@@ -25,39 +28,41 @@ func New() Method { return Method{} }
 
 // Build implements peer.Method. It never fails.
 func (m Method) Build(set *peer.Set) (peer.Selector, error) {
-	s := &selector{ranges: [2]peer.Ranges{
-		peer.NewRanges(set, peer.Primary), peer.NewRanges(set, peer.Backup)}}
+	ranges := [2]peer.Ranges{peer.NewRanges(set, peer.Primary), peer.NewRanges(set, peer.Backup)}
 	if m.WholeRange {
-		return &whole{s.ranges}, nil
+		return peer.Selector{Pick: (&whole{ranges}).pick}, nil
 	}
-	return s, nil
+	return peer.Selector{Pick: (&selector{ranges}).pick}, nil
 }
 
-// KeyText implements peer.Method: the address is not a text.
-func (Method) KeyText() string { return "" }
+// Describe implements peer.Method.
+func (m Method) Describe() peer.Description {
+	d := peer.Description{Directive: []string{"ip_hash"}, Remedies: fields.Set(m, ""), BackupsFirst: true,
+		Client: true, NotStream: "use hash, with the client's address as Input.Key", ByWeight: true}
+	if !m.WholeRange {
+		d.Lint = func(servers []peer.Server, warn lint.Warn) { lint.LargeWeights(servers, "ip_hash", modulus, warn) }
+	}
+	return d
+}
 
 // String returns the method's line in an upstream block.
-func (Method) String() string { return "ip_hash" }
+func (m Method) String() string { return peer.Describe(m).Name }
 
 // nginx's constants: the hash starts at 89 and stays below 6271.
 const (
-	start      = 89
-	factor     = 113
-	modulus    = 6271
-	mostMisses = 20
+	start   = 89
+	factor  = 113
+	modulus = 6271
 )
 
 type selector struct{ ranges [2]peer.Ranges }
 
-// Pick hashes the address, and goes on from the hash that it reached, also in
+// pick hashes the address, and goes on from the hash that it reached, also in
 // the next retry, while the peer there cannot be had.
-func (s *selector) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
+func (s *selector) pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 	m := &r.Scratch
-	if m.Misses > mostMisses || g.Len() < 2 {
-		return peer.RoundRobin
-	}
-	if payer := r.Payer(); payer >= 0 {
-		return payer
+	if i, ok := pick.Preset(r, g.Len() < 2); ok {
+		return i
 	}
 	if !m.Begun {
 		m.Begun, m.Hash = true, start
@@ -66,10 +71,10 @@ func (s *selector) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 		m.Hash = round(m.Hash, r.Client)
 		i := s.ranges[g.Index()].At(int64(m.Hash) % g.TotalWeight())
 		if g.Eligible(i, r, now) {
-			m.Rule = peer.AddressHash
+			r.Rule = peer.AddressHash
 			return i
 		}
-		if m.Misses++; m.Misses > mostMisses {
+		if pick.Missed(r) {
 			return peer.RoundRobin
 		}
 	}

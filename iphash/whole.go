@@ -1,6 +1,7 @@
 package iphash
 
 import (
+	"github.com/trunklb/trunk/internal/pick"
 	"github.com/trunklb/trunk/internal/spread"
 	"github.com/trunklb/trunk/peer"
 )
@@ -8,15 +9,12 @@ import (
 // whole is ip_hash with WholeRange.
 type whole struct{ ranges [2]peer.Ranges }
 
-// Pick takes the address's next choice, also in the next retry, while the peer
+// pick takes the address's next choice, also in the next retry, while the peer
 // there cannot be had.
-func (s *whole) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
+func (s *whole) pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 	m := &r.Scratch
-	if m.Misses > mostMisses || g.Len() < 2 {
-		return peer.RoundRobin
-	}
-	if payer := r.Payer(); payer >= 0 {
-		return payer
+	if i, ok := pick.Preset(r, g.Len() < 2); ok {
+		return i
 	}
 	b, n := octets(r.Client)
 	seed := spread.Seed(b[:n])
@@ -24,10 +22,10 @@ func (s *whole) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 		i := s.ranges[g.Index()].At(spread.Below(g.TotalWeight(), seed, m.Hashes))
 		m.Hashes++
 		if g.Eligible(i, r, now) {
-			m.Rule = peer.AddressHash
+			r.Rule = peer.AddressHash
 			return i
 		}
-		if m.Misses++; m.Misses > mostMisses {
+		if pick.Missed(r) {
 			return peer.RoundRobin
 		}
 	}

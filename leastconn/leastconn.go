@@ -2,7 +2,10 @@
 // in relation to its weight.
 package leastconn
 
-import "github.com/trunklb/trunk/peer"
+import (
+	"github.com/trunklb/trunk/internal/pick"
+	"github.com/trunklb/trunk/peer"
+)
 
 // Method is least_conn (docs/parity.md, section 7).
 type Method struct{}
@@ -11,27 +14,21 @@ type Method struct{}
 func New() Method { return Method{} }
 
 // Build implements peer.Method. It never fails.
-func (Method) Build(*peer.Set) (peer.Selector, error) { return selector{}, nil }
+func (Method) Build(*peer.Set) (peer.Selector, error) {
+	return peer.Selector{Pick: choose, ComparesConns: true}, nil
+}
 
-// KeyText implements peer.Method: least_conn needs no string.
-func (Method) KeyText() string { return "" }
+// Describe implements peer.Method.
+func (Method) Describe() peer.Description { return peer.Description{Directive: []string{"least_conn"}} }
 
 // String returns the method's line in an upstream block.
-func (Method) String() string { return "least_conn" }
+func (m Method) String() string { return peer.Describe(m).Name }
 
-type selector struct{}
-
-// ComparesConns implements peer.Comparer.
-func (selector) ComparesConns() bool { return true }
-
-// Pick takes the first peer with the smallest conns / weight. If others have
+// choose takes the first peer with the smallest conns / weight. If others have
 // the same ratio the trunk chooses among them; else no weight moves.
-func (selector) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
-	if g.Single() {
-		return peer.RoundRobin
-	}
-	if payer := r.Payer(); payer >= 0 {
-		return payer
+func choose(g *peer.Group, r *peer.Request, now peer.Now) int {
+	if i, ok := pick.Preset(r, g.Single()); ok {
+		return i
 	}
 	candidates := g.Candidates(r, now)
 	tied := candidates[:0]  // the best and those that are its equals
@@ -50,10 +47,10 @@ func (selector) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 	case 0:
 		return peer.None
 	case 1:
-		r.Scratch.Rule = peer.LeastConns
+		r.Rule = peer.LeastConns
 		return tied[0]
 	}
-	r.Scratch.Rule = peer.TieByTrunk
+	r.Rule = peer.TieByTrunk
 	t := g.Trunk()
 	for _, i := range tied {
 		t.Add(i)

@@ -4,7 +4,11 @@ package leasttime
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
+	"github.com/trunklb/trunk/internal/fields"
+	"github.com/trunklb/trunk/internal/pick"
 	"github.com/trunklb/trunk/peer"
 )
 
@@ -28,6 +32,13 @@ func (m Mode) String() string {
 		return modeNames[m]
 	}
 	return fmt.Sprintf("Mode(%d)", uint8(m))
+}
+
+// ParseMode returns the mode that nginx has the word for, such as "last_byte"; false if
+// there is none.
+func ParseMode(word string) (m Mode, ok bool) {
+	i := slices.Index(modeNames[:], word)
+	return Mode(max(i, 0)), i >= 0
 }
 
 // Method is least_time MODE [inflight] (docs/parity.md, section 7).
@@ -72,68 +83,79 @@ func New(mode Mode) Method { return Method{Mode: mode} }
 // unknown mode.
 func (m Method) Build(set *peer.Set) (peer.Selector, error) {
 	if int(m.Mode) >= len(modeNames) {
-		return nil, &peer.ConfigError{Server: -1, Field: "leasttime.Method.Mode", Value: uint8(m.Mode),
+		return peer.Selector{}, &peer.ConfigError{Server: -1, Field: "leasttime.Method.Mode", Value: uint8(m.Mode),
 			Reason: "must be Header, LastByte, Connect or FirstByte"}
 	}
-	s := selector{m, make([]int64, max(set.Len(peer.Primary), set.Len(peer.Backup)))}
-	if m.TrueTies || m.FullDecay || m.FairStart {
-		return &cured{s}, nil
+	s := &selector{m, 63, make([]int64, max(set.Len(peer.Primary), set.Len(peer.Backup)))}
+	if m.FullDecay {
+		s.halvings = unbounded
 	}
-	return &s, nil
+	return peer.Selector{Pick: s.pick, Explain: s.explain,
+		Taken: s.taken, Connected: s.connected, FirstByte: s.firstByte, Header: s.header, Freed: s.freed}, nil
 }
 
-// KeyText implements peer.Method: least_time needs no string.
-func (Method) KeyText() string { return "" }
+// Describe implements peer.Method.
+func (m Method) Describe() peer.Description {
+	d := peer.Description{Directive: []string{"least_time", m.Mode.String()}, Remedies: fields.Set(m, "Mode Inflight")}
+	if m.Inflight {
+		d.Directive = append(d.Directive, "inflight")
+	}
+	switch m.Mode {
+	case Connect, FirstByte:
+		d.NotHTTP = "HTTP has the modes header and last_byte"
+	case Header:
+		d.NotStream = "connections have the modes connect, first_byte and last_byte"
+	}
+	return d
+}
 
 // String returns the method's line in an upstream block.
-func (m Method) String() string {
-	if m.Inflight {
-		return "least_time " + m.Mode.String() + " inflight"
-	}
-	return "least_time " + m.Mode.String()
-}
+func (m Method) String() string { return peer.Describe(m).Name }
 
 type selector struct {
 	Method
-	// etas are the candidates'. Each Pick writes them anew; they are kept only to
-	// save the memory: Picks come one at a time.
+	halvings uint64 // how many count at most, less one
+	// etas are the candidates'. Each pick overwrites them; they are kept only to
+	// save the memory: picks come one at a time.
 	etas []int64
 }
 
-// Pick takes the first peer with the smallest eta / weight. If others have the
+// pick takes the first peer with the smallest eta / weight. If others have the
 // same ratio the trunk chooses among them; else no weight moves.
-func (s *selector) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
-	if g.Single() {
-		return peer.RoundRobin
-	}
-	if payer := r.Payer(); payer >= 0 {
-		return payer
+func (s *selector) pick(g *peer.Group, r *peer.Request, now peer.Now) int {
+	if i, ok := pick.Preset(r, g.Single()); ok {
+		return i
 	}
 	candidates := g.Candidates(r, now)
-	etas := s.etas[:len(candidates)]
+	etas, mean := s.etas[:len(candidates)], s.mean(g, candidates)
 	for k, i := range candidates {
 		t := g.Times(i)
 		if s.Inflight {
 			observe(t, now)
 		}
-		etas[k] = s.through(g, i, t, s.aged(g, i, t, now))
+		rt, halvings := s.known(t, mean)
+		etas[k] = s.through(g, i, t, aged(g, i, rt, halvings, now))
 	}
 	best, tied := least(g, candidates, etas)
 	if best < 0 {
 		return peer.None
 	}
 	if !tied {
-		r.Scratch.Rule = peer.LeastTime
+		r.Rule = peer.LeastTime
 		return candidates[best]
 	}
-	r.Scratch.Rule = peer.TieByTrunk
+	r.Rule = peer.TieByTrunk
 	// nginx holds a peer for tied by the weight of the winner so far and the
 	// eta of the first best (quirk Q1): with unequal weights this drops peers
 	// that are tied, or admits others.
 	t := g.Trunk()
 	t.Add(candidates[best])
 	for k := best + 1; k < len(candidates); k++ {
-		if i := candidates[k]; etas[k]*g.Weight(t.Best()) == etas[best]*g.Weight(i) {
+		i, rival := candidates[k], t.Best()
+		if s.TrueTies {
+			rival = candidates[best]
+		}
+		if etas[k]*g.Weight(rival) == etas[best]*g.Weight(i) {
 			t.Add(i)
 		}
 	}
@@ -160,38 +182,72 @@ func least(g *peer.Group, candidates []int, etas []int64) (best int, tied bool) 
 // The bounds of a time that is compared, in milliseconds: times are rounded up
 // to steps, so that small differences do not decide, and cut off.
 const (
-	step = 20
-	most = 5000
+	step    = 20
+	ceiling = 5000
 )
 
-// aged is the average time of peer i. The older it is, the less it counts. That
-// the shift begins anew at 64 is what processors do (quirk Q3).
-func (s *selector) aged(g *peer.Group, i int, t *peer.Times, now peer.Now) uint64 {
-	rt := uint64(*s.average(t))
+// mean is what an unknown time counts for with FairStart: the mean of the known averages
+// of the peers that are available to the request, each cut off as it is when compared.
+// Otherwise it is nothing, as in nginx.
+func (s *selector) mean(g *peer.Group, candidates []int) uint64 {
+	if !s.FairStart {
+		return 0
+	}
+	sum, known := int64(0), int64(0)
+	for _, i := range candidates {
+		if avg := *s.average(g.Times(i)); avg != 0 {
+			sum += min(avg, ceiling)
+			known++
+		}
+	}
+	return uint64(sum / max(known, 1))
+}
+
+// known returns the average time of a peer, or the mean where it is not known, and how
+// many halvings count at most, less one. That nginx's begin again at 64 is what
+// processors do (quirk Q3).
+func (s *selector) known(t *peer.Times, mean uint64) (rt, halvings uint64) {
+	if rt = uint64(*s.average(t)); rt == 0 {
+		// A peer that was never asked is idle since 1970, and must be asked.
+		return mean, unbounded
+	}
+	return rt, s.halvings
+}
+
+// unbounded are halvings without end.
+const unbounded = math.MaxUint64
+
+// aged is a time of peer i that counts for less the longer the peer has been idle.
+func aged(g *peer.Group, i int, rt, halvings uint64, now peer.Now) uint64 {
 	if since, failTimeout := g.Idle(i, now); since > failTimeout {
-		rt >>= uint64(since/(failTimeout+1)) % 64
+		rt >>= uint64(since/(failTimeout+1)) & halvings
 	}
 	return rt
 }
 
-// through is eta: when peer i would be through with one request more, if by itself
+// through is eta: when peer i is expected to complete one request more, if by itself
 // one takes rt.
 func (s *selector) through(g *peer.Group, i int, t *peer.Times, rt uint64) int64 {
 	if s.Inflight && t.InflightReqs > 0 {
 		rt = max(rt, uint64(t.Inflight))
 	}
-	if rt > most {
-		rt = most
+	if rt > ceiling {
+		rt = ceiling
 	} else {
 		rt += step - rt%step
 	}
 	return int64(rt) * (1 + g.Conns(i))
 }
 
-// Explain implements peer.Explainer.
-func (s *selector) Explain(g *peer.Group, _ *peer.Request, i int, now peer.Now) string {
+// explain shows the eta of a peer.
+func (s *selector) explain(g *peer.Group, r *peer.Request, i int, now peer.Now) string {
+	var mean uint64
+	if s.FairStart {
+		mean = s.mean(g, g.Candidates(r, now))
+	}
 	t := g.Times(i)
-	return fmt.Sprintf("eta %d ms", s.through(g, i, t, s.aged(g, i, t, now)))
+	rt, halvings := s.known(t, mean)
+	return fmt.Sprintf("eta %d ms", s.through(g, i, t, aged(g, i, rt, halvings, now)))
 }
 
 // average is the time of the mode.

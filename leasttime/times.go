@@ -1,6 +1,9 @@
 package leasttime
 
-import "github.com/trunklb/trunk/peer"
+import (
+	"github.com/trunklb/trunk/internal/scratch"
+	"github.com/trunklb/trunk/peer"
+)
 
 // average moves avg towards v by a twentieth. The conversions keep the compiler from
 // fusing a product and the sum into one instruction, which would round once
@@ -12,8 +15,8 @@ func average(avg, v int64) int64 {
 	return int64(0.5 + float64(float64(float64(v)*0.05)+float64(float64(avg)*0.95)))
 }
 
-// Taken counts the request in flight.
-func (s *selector) Taken(g *peer.Group, r *peer.Request, i int, now peer.Now) {
+// taken counts the request in flight.
+func (s *selector) taken(g *peer.Group, r *peer.Request, i int, now peer.Now) {
 	if !s.Inflight || g.Single() {
 		return
 	}
@@ -50,18 +53,18 @@ func leave(t *peer.Times, r *peer.Request, last int64, now peer.Now) {
 	t.InflightReqs--
 }
 
-// Connected, FirstByte and Header note the time of the event. With inflight it
+// connected, firstByte and header note the time of the event. With inflight it
 // is averaged at once where it is the mode's; without, at the free.
 
-func (s *selector) Connected(g *peer.Group, r *peer.Request, i int, now peer.Now) {
+func (s *selector) connected(g *peer.Group, r *peer.Request, i int, now peer.Now) {
 	r.Scratch.Connect = s.event(Connect, g, r, i, now)
 }
 
-func (s *selector) FirstByte(g *peer.Group, r *peer.Request, i int, now peer.Now) {
+func (s *selector) firstByte(g *peer.Group, r *peer.Request, i int, now peer.Now) {
 	r.Scratch.FirstByte = s.event(FirstByte, g, r, i, now)
 }
 
-func (s *selector) Header(g *peer.Group, r *peer.Request, i int, now peer.Now) {
+func (s *selector) header(g *peer.Group, r *peer.Request, i int, now peer.Now) {
 	r.Scratch.Header = s.event(Header, g, r, i, now)
 }
 
@@ -76,14 +79,14 @@ func (s *selector) event(what Mode, g *peer.Group, r *peer.Request, i int, now p
 	return age
 }
 
-// Freed averages the times of a request that went well, and takes it out of
+// freed averages the times of a request that went well, and takes it out of
 // flight if it still is.
-func (s *selector) Freed(g *peer.Group, r *peer.Request, i int, o peer.Outcome, now peer.Now) {
+func (s *selector) freed(g *peer.Group, r *peer.Request, i int, o peer.Outcome, now peer.Now) {
 	t, m := g.Times(i), &r.Scratch
 	// A failed attempt that is passed on has no age yet (quirk Q2). Abandoned
 	// is not nginx's and need not inherit that.
-	response := int64(peer.Unknown)
-	if o == peer.OK || o == peer.Abandoned || r.Stream && m.Connect != peer.Unknown {
+	response := int64(scratch.Unknown)
+	if o == peer.OK || o == peer.Abandoned || r.Stream && m.Connect != scratch.Unknown {
 		response = now.Milli - m.Start
 	}
 	leave(t, r, response, now)
@@ -94,15 +97,33 @@ func (s *selector) Freed(g *peer.Group, r *peer.Request, i int, o peer.Outcome, 
 		t.Response = average(t.Response, response)
 		s.atFree(Connect, &t.Connect, m.Connect)
 		s.atFree(FirstByte, &t.Header, m.FirstByte)
-	} else if m.Header != peer.Unknown {
+	} else if m.Header != scratch.Unknown {
 		t.Response = average(t.Response, response)
 		s.atFree(Header, &t.Header, m.Header)
+	}
+	if avg := s.average(t); s.FairStart && *avg == 0 && s.measured(r) {
+		*avg = 1 // a time of 0 ms, apart from none
+	}
+}
+
+// measured reports whether a request that went well had the mode's time.
+func (s *selector) measured(r *peer.Request) bool {
+	m := &r.Scratch
+	switch s.Mode {
+	case Connect:
+		return m.Connect != scratch.Unknown
+	case FirstByte:
+		return m.FirstByte != scratch.Unknown
+	case Header:
+		return m.Header != scratch.Unknown
+	default:
+		return r.Stream || m.Header != scratch.Unknown
 	}
 }
 
 // atFree averages a time that is known and was not averaged at its event.
 func (s *selector) atFree(what Mode, avg *int64, age int64) {
-	if age != peer.Unknown && !(s.Inflight && s.Mode == what) {
+	if age != scratch.Unknown && !(s.Inflight && s.Mode == what) {
 		*avg = average(*avg, age)
 	}
 }

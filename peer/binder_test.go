@@ -18,24 +18,18 @@ type bound struct{ peer.Method }
 
 func (m bound) Build(set *peer.Set) (peer.Selector, error) {
 	s, err := m.Method.Build(set)
-	return boundSelector{s, set}, err
-}
-
-type boundSelector struct {
-	peer.Selector
-	set *peer.Set
-}
-
-func (s boundSelector) Bind(g *peer.Group, r *peer.Request, now peer.Now) int {
-	for i := range g.Len() {
-		if r.Hint != "" && s.set.SID(g.Index(), i) == r.Hint {
-			if g.EligibleDraining(i, r, now) {
-				return i
+	s.Bind = func(g *peer.Group, r *peer.Request, now peer.Now) int {
+		for i := range g.Len() {
+			if r.Hint != "" && set.SID(g.Index(), i) == r.Hint {
+				if g.EligibleDraining(i, r, now) {
+					return i
+				}
+				break
 			}
-			break
 		}
+		return peer.None
 	}
-	return peer.None
+	return s, err
 }
 
 func hint(sid string) func(*peer.Request) {

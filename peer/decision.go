@@ -63,12 +63,6 @@ type Candidate struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// Explainer is what a Selector may implement to add to a Decision what it knows
-// of a peer. It is called under the lock, only for explained gets.
-type Explainer interface {
-	Explain(g *Group, r *Request, i int, now Now) string
-}
-
 // before notes the state of every group that may be asked.
 func (d *Decision) before(u *Upstream, r *Request, now Now) {
 	*d = Decision{Time: now.Time, Method: u.name, Key: r.Key, Hint: r.Hint, Try: r.gets,
@@ -112,17 +106,16 @@ func (g *Group) probe(i int) time.Duration {
 
 // after notes what the pick has made of it.
 func (d *Decision) after(u *Upstream, r *Request, g *Group, winner int, now Now) {
-	d.Rule, d.RoundRobin, d.Misses = r.Scratch.Rule, r.fellBack, r.Scratch.Misses
+	d.Rule, d.RoundRobin, d.Misses = r.Rule, r.fellBack, r.Scratch.Misses
 	if int(r.group) == Primary {
 		d.Peers = d.Peers[:len(u.groups[Primary].peers)] // the backups were not asked
 	}
-	explainer, _ := u.selector.(Explainer)
 	for n := range d.Peers {
 		k := &d.Peers[n]
 		of := &u.groups[k.Group]
 		k.CurrentAfter, k.EffectiveAfter = of.currentWeight(k.Index)/of.unit, of.peers[k.Index].ew/of.unit
-		if explainer != nil {
-			k.Detail = explainer.Explain(of, r, k.Index, now)
+		if explain := u.selector.Explain; explain != nil {
+			k.Detail = explain(of, r, k.Index, now)
 		}
 		if of == g && k.Index == winner {
 			d.Winner = n

@@ -167,20 +167,20 @@ func (g *Group) roundRobin(r *Request, now Now) int {
 	case payer >= 0 && g.currentWeight(payer) <= g.peers[payer].weight-g.total:
 		// The valve: a hinted peer so deep in debt is taken free of charge,
 		// or its debt would grow without end.
-		r.Scratch.Rule = BoundFree
+		r.Rule = BoundFree
 		return payer
 	case g.single:
 		// Nothing but down and max_conns refuses it; and, to a request that tried it
 		// when it was not alone, that.
-		r.Scratch.Rule = OnlyPeer
+		r.Rule = OnlyPeer
 		if w := g.peers[0].load.Load(); w&down != 0 || g.full(0, w) || r.spent {
 			return None
 		}
 		return 0
 	case payer >= 0:
-		r.Scratch.Rule = BoundPays
+		r.Rule = BoundPays
 	default:
-		r.Scratch.Rule = GreatestWeight
+		r.Rule = GreatestWeight
 	}
 	if g.queues != nil {
 		return g.queues.pick(g, r, now)

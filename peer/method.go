@@ -1,29 +1,55 @@
 package peer
 
 // Method is a load balancing method: immutable configuration that goroutines
-// may share. Of one upstream's state it knows nothing; that is its Selector's.
+// may share. It knows nothing of an upstream's state; its Selector does.
+//
+// A method around another one embeds it, and changes what Build or Describe
+// return: both are plain values, in which everything else stays as it was.
 type Method interface {
 	// Build makes the selector for a set of servers, with whatever the method
-	// computes from them beforehand. It is called anew when the set changes. A nil
-	// Selector without an error is refused with a *ConfigError.
+	// computes from them beforehand. It is called again when the set changes. A
+	// Selector without a Pick is refused with a *ConfigError.
 	Build(*Set) (Selector, error)
-	// KeyText is the text, with nginx's variables in it, of the string that
-	// the method wants as Request.Key. Empty: it wants none.
-	KeyText() string
+	// Describe returns what the method is and needs. It never changes. The zero
+	// Description will do: see [Describe].
+	Describe() Description
 }
 
-// Selector picks peers for one set. Pick and the methods of Events are called
-// under the upstream's lock: they must be quick, must not block, allocate or
-// panic, and need no lock of their own.
-type Selector interface {
-	// Pick returns the index in g of the peer that r shall have, or None, or
-	// RoundRobin. The caller takes the peer (conns, tried, checked).
-	Pick(g *Group, r *Request, now Now) int
+// Selector picks peers for one set. Its functions are called under the upstream's
+// lock: they must be quick, must not block, allocate or panic, and need no lock of
+// their own. All but Pick may be nil.
+type Selector struct {
+	// Pick returns the index in g of the peer for r, or None, or RoundRobin. The
+	// caller takes the peer (conns, tried, checked).
+	Pick func(g *Group, r *Request, now Now) int
+	// ComparesConns says that Pick compares what the peers hold, Group.Conns, as
+	// least_conn does. A free that is OK needs no lock otherwise, and such a pick
+	// could miss one and see a later one: a state that never was.
+	ComparesConns bool
+	// Bind binds requests to peers, as sticky does: it returns the index in g of the
+	// peer that r is bound to and that is available to it, or None. It is called
+	// before Pick, in each group that is asked; the peer becomes Request.Payer.
+	Bind func(g *Group, r *Request, now Now) int
+	// Explain returns what the method knows of peer i, for Candidate.Detail. It is
+	// called only for explained gets.
+	Explain func(g *Group, r *Request, i int, now Now) string
+	// Taken is called after peer i was taken for r, by whatever rule.
+	Taken func(g *Group, r *Request, i int, now Now)
+	// Connected, FirstByte and Header are called when these have come from the
+	// peer i that r holds: the first two for stream, the last for HTTP.
+	Connected, FirstByte, Header func(g *Group, r *Request, i int, now Now)
+	// Freed is called before peer i is freed.
+	Freed func(g *Group, r *Request, i int, o Outcome, now Now)
+}
+
+// listens reports whether the selector has to see every event.
+func (s *Selector) listens() bool {
+	return s.Taken != nil || s.Connected != nil || s.FirstByte != nil || s.Header != nil || s.Freed != nil
 }
 
 // What Pick returns instead of an index.
 const (
-	// None: no peer of this group can be had. The request moves to the backup
+	// None: no peer of this group is available. The request moves to the backup
 	// group, and the selector is asked again there.
 	None = -1
 	// RoundRobin: the choice is left to round robin, for the rest of this
@@ -31,41 +57,7 @@ const (
 	RoundRobin = -2
 )
 
-// Binder is what a Selector may implement to bind requests to peers, as sticky
-// does. The peer that it names becomes Request.Payer for this group.
-type Binder interface {
-	// Bind returns the index in g of the peer that r is bound to and may
-	// have, or None. It is called before Pick, in each group that is asked.
-	Bind(g *Group, r *Request, now Now) int
-}
-
-// Events is what a Selector may implement beside Pick to learn what becomes of
-// the peers that were taken. i is the peer's index in g.
-type Events interface {
-	// Taken is called after a peer was taken, by whatever rule.
-	Taken(g *Group, r *Request, i int, now Now)
-	// Connected, FirstByte and Header are called when these have come from the
-	// peer that r holds: the first two for stream, the last for http.
-	Connected(g *Group, r *Request, i int, now Now)
-	FirstByte(g *Group, r *Request, i int, now Now)
-	Header(g *Group, r *Request, i int, now Now)
-	// Freed is called before a peer is freed.
-	Freed(g *Group, r *Request, i int, o Outcome, now Now)
-}
-
-// Comparer is what a Selector may implement whose Pick compares what the peers hold,
-// Group.Conns, as least_conn does. A free that is OK needs no lock otherwise, and such a pick
-// could miss one and see a later one: a state that never was.
-type Comparer interface {
-	// ComparesConns reports whether a free of any outcome has to wait for the
-	// pick that is going on.
-	ComparesConns() bool
-}
-
-// PickAll is the door for whole groups as a Selector: round robin
-// (docs/parity.md, sections 3 and 5). Of all eligible peers the trunk chooses, and the
-// peer that the request is bound to, if there is one, pays for its choice.
-type PickAll struct{}
-
-// Pick implements Selector.
-func (PickAll) Pick(g *Group, r *Request, now Now) int { return g.roundRobin(r, now) }
+// PickAll is the entry point for a pick over the whole group, as a Selector's Pick: round
+// robin (docs/parity.md, sections 3 and 5). Of all eligible peers the trunk chooses, and
+// the peer that the request is bound to, if there is one, pays for its choice.
+func PickAll(g *Group, r *Request, now Now) int { return g.roundRobin(r, now) }

@@ -170,26 +170,21 @@ func TestNoAllocation(t *testing.T) {
 }
 
 // marking is a method that marks its requests, as least_time does, and leaves it at that.
-type marking struct {
-	peer.PickAll
-	marks *[]bool
-}
+type marking struct{ marks *[]bool }
 
-func (m marking) Build(*peer.Set) (peer.Selector, error) { return m, nil }
-func (marking) KeyText() string                          { return "" }
-func (m marking) Taken(_ *peer.Group, r *peer.Request, _ int, _ peer.Now) {
+func (m marking) Build(*peer.Set) (peer.Selector, error) {
+	return peer.Selector{Pick: peer.PickAll, Taken: m.taken}, nil
+}
+func (marking) Describe() peer.Description { return peer.Description{} }
+func (m marking) taken(_ *peer.Group, r *peer.Request, _ int, _ peer.Now) {
 	*m.marks = append(*m.marks, r.Scratch.InFlight)
 	r.Scratch.InFlight = true
 }
-func (marking) Connected(*peer.Group, *peer.Request, int, peer.Now)           {}
-func (marking) FirstByte(*peer.Group, *peer.Request, int, peer.Now)           {}
-func (marking) Header(*peer.Group, *peer.Request, int, peer.Now)              {}
-func (marking) Freed(*peer.Group, *peer.Request, int, peer.Outcome, peer.Now) {}
 
 // What a method's Scratch says of the held peer is new with each get.
 func TestScratchOfTheHeldPeer(t *testing.T) {
 	marks := []bool{}
-	require.Equal(t, "a b BUSY", machine.NewTrial(t, marking{marks: &marks}, "a", "b").Through(peer.Next, nil))
+	require.Equal(t, "a b BUSY", machine.NewTrial(t, marking{&marks}, "a", "b").Through(peer.Next, nil))
 	require.Equal(t, []bool{false, false}, marks)
 }
 

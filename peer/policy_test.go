@@ -434,11 +434,13 @@ func TestBackupTry(t *testing.T) {
 }
 
 // bindTo binds every request to the peer of its Hint.
-type bindTo struct{ peer.PickAll }
+type bindTo struct{}
 
-func (bindTo) Build(*peer.Set) (peer.Selector, error) { return bindTo{}, nil }
-func (bindTo) KeyText() string                        { return "" }
-func (bindTo) Bind(g *peer.Group, r *peer.Request, now peer.Now) int {
+func (b bindTo) Build(*peer.Set) (peer.Selector, error) {
+	return peer.Selector{Pick: peer.PickAll, Bind: b.bind}, nil
+}
+func (bindTo) Describe() peer.Description { return peer.Description{} }
+func (bindTo) bind(g *peer.Group, r *peer.Request, now peer.Now) int {
 	if r.Hint == "drained" && g.EligibleDraining(0, r, now) {
 		return 0
 	}

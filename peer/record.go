@@ -73,7 +73,7 @@ func (rec *record) start(randomStart bool) error {
 	u := rec.up
 	rec.renew(u.set.Load())
 	origin := Origin{
-		Method: u.method, Binds: u.binder != nil, Policy: u.policy, Resolution: u.resolution,
+		Method: u.method, Binds: u.selector.Bind != nil, Policy: u.policy, Resolution: u.resolution,
 		Set: u.set.Load(), Changed: rec.changed(), RandomStart: randomStart, Draws: rec.draws, Flush: rec.flush,
 	}
 	err := withoutPanic(func() error { return rec.to.Start(origin) })

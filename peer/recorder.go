@@ -33,7 +33,7 @@ var ErrRecordingFull = errors.New("trunk: the recording has ended: operations ca
 // Origin is what a recording begins with.
 type Origin struct {
 	// Method is as it was given to New; nil: round robin. Binds says that its
-	// selector is a Binder, as sticky's is.
+	// selector has a Bind, as sticky's has.
 	Method Method
 	Binds  bool
 	// Policy and Resolution are the upstream's.

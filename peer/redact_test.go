@@ -58,7 +58,7 @@ func asJSON(t *testing.T, v any) string {
 	return string(text)
 }
 
-// fill writes a secret into every text below, but for those that may be told: the
+// fill writes a secret into every text below, but for those that may be shown: the
 // method's name, and what the method says.
 func fill(v reflect.Value, field string) {
 	if v.Type() == reflect.TypeFor[peer.Labels]() {
@@ -67,7 +67,7 @@ func fill(v reflect.Value, field string) {
 	}
 	switch v.Kind() {
 	case reflect.String:
-		if field != "Method" && field != "Detail" {
+		if field != "Method" && field != "Detail" && field != "Rule" {
 			v.SetString("secret " + field)
 		}
 	case reflect.Pointer:

@@ -1,6 +1,10 @@
 package peer
 
-import "net/netip"
+import (
+	"net/netip"
+
+	"github.com/trunklb/trunk/internal/scratch"
+)
 
 // Request is one request on its way through an upstream: which peers it has
 // tried, how many tries are left, which peer it holds. The caller fills in the
@@ -27,8 +31,11 @@ type Request struct {
 	// Connected then makes a peer live again, and least_time averages the
 	// times that nginx averages in stream.
 	Stream bool
-	// Scratch is the method's own.
-	Scratch Scratch
+	// Rule is what decided in the last get. The method sets it, to show in the
+	// Decision; it may be a text of its own.
+	Rule Rule
+	// Scratch is what trunk's own methods keep.
+	Scratch scratch.Scratch
 
 	up    *Upstream
 	set   *Set // the set of the last Begin or Get
@@ -51,35 +58,6 @@ type Request struct {
 	noted    *noted
 	_        noCopy
 }
-
-// Scratch is what the methods keep per request: a fixed piece of memory, so
-// that a get allocates nothing, and without pointers into a group, so that it
-// outlives a change of the set. Only the method of the upstream writes it.
-type Scratch struct {
-	// Hash is the sum that hash carries through the request, or the h that
-	// ip_hash has reached, or the hash of the ring's current point.
-	Hash uint32
-	// Hashes counts how often hash has hashed, Misses the peers that could not
-	// be had, both over the whole request.
-	Hashes, Misses uint32
-	// Begun says that Hash has been given a first value.
-	Begun bool
-	// Rule is what decided in the last get, for the Decision.
-	Rule Rule
-
-	// The rest is of the held peer, and new with each get.
-
-	// InFlight says that the peer counts this request as in flight.
-	InFlight bool
-	// Start is when the peer was taken, in milliseconds of the clock.
-	Start int64
-	// Connect, FirstByte and Header are the times from Start to these events,
-	// in milliseconds; Unknown before.
-	Connect, FirstByte, Header int64
-}
-
-// Unknown is a time in Scratch that has not come yet.
-const Unknown = -1
 
 // Tries returns how many tries are left.
 func (r *Request) Tries() int { return r.tries }
@@ -123,7 +101,7 @@ func (r *Request) hold(p *state, c *cold, now Now) {
 	s := &r.Scratch
 	s.Start = now.Milli
 	s.InFlight = false
-	s.Connect, s.FirstByte, s.Header = Unknown, Unknown, Unknown
+	s.Connect, s.FirstByte, s.Header = scratch.Unknown, scratch.Unknown, scratch.Unknown
 }
 
 // moveTo carries the request over to a changed set, under the upstream's lock. What it

@@ -97,8 +97,8 @@ var errUnbuildable = errors.New("no")
 
 type unbuildable struct{}
 
-func (unbuildable) Build(*peer.Set) (peer.Selector, error) { return nil, errUnbuildable }
-func (unbuildable) KeyText() string                        { return "" }
+func (unbuildable) Build(*peer.Set) (peer.Selector, error) { return peer.Selector{}, errUnbuildable }
+func (unbuildable) Describe() peer.Description             { return peer.Description{} }
 
 // A method that builds nothing is refused, alone and beneath sticky, and not found out at the
 // first request.
@@ -113,8 +113,8 @@ func TestNoSelector(t *testing.T) {
 
 type idler struct{}
 
-func (idler) Build(*peer.Set) (peer.Selector, error) { return nil, nil }
-func (idler) KeyText() string                        { return "" }
+func (idler) Build(*peer.Set) (peer.Selector, error) { return peer.Selector{}, nil }
+func (idler) Describe() peer.Description             { return peer.Description{} }
 
 // The zero values are nginx's defaults; nginx's own zeros have names.
 func TestDefaults(t *testing.T) {

@@ -57,9 +57,9 @@ func twins(m peer.Method, choose machine.Choose) machine.Config {
 // every other peer of it.
 type bothDoors struct{}
 
-func (bothDoors) Build(*peer.Set) (peer.Selector, error) { return bothDoors{}, nil }
-func (bothDoors) KeyText() string                        { return "" }
-func (bothDoors) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
+func (b bothDoors) Build(*peer.Set) (peer.Selector, error) { return peer.Selector{Pick: b.pick}, nil }
+func (bothDoors) Describe() peer.Description               { return peer.Description{} }
+func (bothDoors) pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 	if r.Key != "a" {
 		return peer.RoundRobin
 	}

@@ -69,13 +69,13 @@ func (u *Upstream) update(servers []Server) ([]Idle, error) {
 		return nil, nil
 	}
 	// Rings and ranges are made before the lock is taken.
-	var selector Selector = PickAll{}
+	selector := Selector{Pick: PickAll}
 	if u.method != nil {
 		if selector, err = u.method.Build(set); err != nil {
 			return nil, err
 		}
-		if selector == nil {
-			return nil, &ConfigError{Server: -1, Field: "Method", Value: u.name, Reason: "has built no Selector"}
+		if selector.Pick == nil {
+			return nil, &ConfigError{Server: -1, Field: "Method", Value: u.name, Reason: "has built a Selector without a Pick"}
 		}
 	}
 	return u.exchange(before, set, selector, u.attachments(before, set)), nil
@@ -130,10 +130,7 @@ func (u *Upstream) exchange(before, set *Set, selector Selector, attached []any)
 	defer u.mu.Unlock()
 	now := u.now()
 	u.selector = selector
-	u.events, _ = selector.(Events)
-	u.binder, _ = selector.(Binder)
-	c, ok := selector.(Comparer)
-	u.compared = ok && c.ComparesConns()
+	u.listens.Store(selector.listens())
 
 	old := u.groups
 	known := byAddr(before)
@@ -254,7 +251,7 @@ func (u *Upstream) flags(m *member) uint64 {
 	if m.MaxConns > 0 {
 		w |= limited
 	}
-	if u.compared || u.events != nil || u.record != nil {
+	if u.selector.ComparesConns || u.selector.listens() || u.record != nil {
 		w |= locked
 	}
 	return w

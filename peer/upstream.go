@@ -3,6 +3,7 @@ package peer
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -67,12 +68,10 @@ type Upstream struct {
 	record     *record  // nil: likewise
 	name       string   // of the method
 	set        atomic.Pointer[Set]
+	listens    atomic.Bool // so does the selector
 
 	mu       sync.Mutex // held for what follows
 	selector Selector
-	events   Events   // the selector's, or nil
-	binder   Binder   // the selector's, or nil
-	compared bool     // the selector is a Comparer
 	groups   [3]Group // Primary, Backup and leaving
 	places   []place  // by slot
 	// What Snapshot tells: how often requests asked again, and found nobody, and
@@ -112,10 +111,10 @@ func New(servers []Server, m Method, o *Options) (*Upstream, error) {
 	if u.onIdle == nil {
 		u.onIdle = func(Idle) {}
 	}
-	u.name = "round robin"
-	if m != nil {
-		u.name = fmt.Sprint(m) // by its String method, if it has one
+	if v := reflect.ValueOf(m); v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, &ConfigError{Server: -1, Field: "Method", Value: fmt.Sprintf("%T", m), Reason: "is a nil pointer"}
 	}
+	u.name = Describe(m).Name
 	if o.OnEvent != nil {
 		u.journal = &journal{hook: o.OnEvent}
 	}
@@ -208,8 +207,8 @@ func (u *Upstream) get(r *Request, d *Decision) error {
 		u.noteBusy(r, now)
 	} else {
 		g.take(i, r, now)
-		if u.events != nil {
-			u.events.Taken(g, r, i, now)
+		if u.selector.Taken != nil {
+			u.selector.Taken(g, r, i, now)
 		}
 	}
 	if u.record != nil {
@@ -236,20 +235,20 @@ func (u *Upstream) noteBusy(r *Request, now Now) {
 // pick asks the method in the request's group, and then in the backup group,
 // to which a request moves for good.
 func (u *Upstream) pick(r *Request, now Now) (*Group, int) {
-	sel := u.selector
-	r.fellBack, r.Scratch.Rule = false, Undecided
+	choose := u.selector.Pick
+	r.fellBack, r.Rule = false, Undecided
 	for {
 		g := &u.groups[r.group]
 		r.payer = None
-		if u.binder != nil {
-			r.payer = u.binder.Bind(g, r, now)
+		if u.selector.Bind != nil {
+			r.payer = u.selector.Bind(g, r, now)
 		}
 		if len(g.ramps) > 0 {
 			g.climb(now)
 		}
-		i := sel.Pick(g, r, now)
+		i := choose(g, r, now)
 		if i == RoundRobin {
-			sel, r.fellBack = PickAll{}, true
+			choose, r.fellBack = PickAll, true
 			i = g.roundRobin(r, now)
 		}
 		if i != None {
@@ -268,7 +267,7 @@ func (u *Upstream) pick(r *Request, now Now) (*Group, int) {
 func (u *Upstream) noneLeft(r *Request, now Now) (*Group, int) {
 	if u.policy.LeastBad {
 		if g, i := u.leastBad(r, now); g != nil {
-			r.Scratch.Rule = LongestOut
+			r.Rule = LongestOut
 			return g, i
 		}
 	}
@@ -307,8 +306,8 @@ func (u *Upstream) freeLocked(r *Request, o Outcome) *Idle {
 	defer u.mu.Unlock()
 	now := u.now()
 	g, i := u.peer(r.slot)
-	if u.events != nil {
-		u.events.Freed(g, r, i, o, now)
+	if u.selector.Freed != nil {
+		u.selector.Freed(g, r, i, o, now)
 	}
 	g.free(i, o, now)
 	set := u.set.Load()
@@ -335,8 +334,8 @@ func (u *Upstream) Connected(r *Request) error {
 		if r.Stream {
 			g.alive(i, now)
 		}
-		if u.events != nil {
-			u.events.Connected(g, r, i, now)
+		if u.selector.Connected != nil {
+			u.selector.Connected(g, r, i, now)
 		}
 	})
 }
@@ -344,8 +343,8 @@ func (u *Upstream) Connected(r *Request) error {
 // FirstByte tells that the held peer has sent its first byte (stream).
 func (u *Upstream) FirstByte(r *Request) error {
 	return u.tell(r, OpFirstByte, func(g *Group, i int, now Now) {
-		if u.events != nil {
-			u.events.FirstByte(g, r, i, now)
+		if u.selector.FirstByte != nil {
+			u.selector.FirstByte(g, r, i, now)
 		}
 	})
 }
@@ -353,11 +352,15 @@ func (u *Upstream) FirstByte(r *Request) error {
 // Header tells that the held peer's response header has arrived (http).
 func (u *Upstream) Header(r *Request) error {
 	return u.tell(r, OpHeader, func(g *Group, i int, now Now) {
-		if u.events != nil {
-			u.events.Header(g, r, i, now)
+		if u.selector.Header != nil {
+			u.selector.Header(g, r, i, now)
 		}
 	})
 }
+
+// Listens reports whether the method has to learn of Connected, FirstByte and Header. Where
+// it need not, only Connected matters, and that only for stream.
+func (u *Upstream) Listens() bool { return u.listens.Load() }
 
 // tell hands an event of the held peer on, under the lock.
 func (u *Upstream) tell(r *Request, kind OperationKind, event func(g *Group, i int, now Now)) error {

@@ -1,6 +1,9 @@
 package peer
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Verdict is what a peer was to one request: considered, or why it was passed over.
 type Verdict uint8
@@ -48,47 +51,44 @@ func (g *Group) verdict(i int, r *Request, now Now) Verdict {
 	return Considered
 }
 
-// Rule is what decided for a peer.
-type Rule uint8
+// Rule is what decided for a peer, in lower-case words. A method of one's own may have
+// rules of its own.
+type Rule string
 
 // The rules.
 const (
 	// Undecided: no peer was got, or the method does not say.
-	Undecided Rule = iota
+	Undecided Rule = ""
 	// GreatestWeight: the greatest current weight, or the first of equals.
-	GreatestWeight
+	GreatestWeight Rule = "greatest current weight"
 	// OnlyPeer: a single peer is taken whatever its failures.
-	OnlyPeer
+	OnlyPeer Rule = "only peer"
 	// Bound: the client is bound to it by sticky, and the method lets it be.
-	Bound
+	Bound Rule = "bound by sticky"
 	// BoundPays: bound, and it pays for the round of round robin.
-	BoundPays
-	// BoundFree: bound, and so deep in debt that nobody pays.
-	BoundFree
+	BoundPays Rule = "bound by sticky, and pays"
+	// BoundFree: bound, and so deep in debt that no peer pays.
+	BoundFree Rule = "bound by sticky, too deep in debt to pay"
 	// LeastConns, LeastTime: the smallest conns or expected time in relation
 	// to the weight.
-	LeastConns
-	LeastTime
+	LeastConns Rule = "least conns/weight"
+	LeastTime  Rule = "least time/weight"
 	// TieByTrunk: several were the smallest, and the trunk chose.
-	TieByTrunk
+	TieByTrunk Rule = "tie settled by the trunk"
 	// HashRange, RingPoint, AddressHash: where the key's or address's hash fell.
-	HashRange
-	RingPoint
-	AddressHash
+	HashRange   Rule = "hash range"
+	RingPoint   Rule = "ring point"
+	AddressHash Rule = "address hash"
 	// Drawn, LessOfTwo: at random, one or the less loaded of two.
-	Drawn
-	LessOfTwo
-	// LongestOut: nobody was live, and Policy.LeastBad takes who has been out for longest.
-	LongestOut
+	Drawn     Rule = "drawn"
+	LessOfTwo Rule = "less loaded of two drawn"
+	// LongestOut: no peer was live, and Policy.LeastBad takes the one that has been
+	// out for longest.
+	LongestOut Rule = "nobody live; out for longest"
 )
 
-var ruleNames = [...]string{"undecided", "greatest current weight", "only peer",
-	"bound by sticky", "bound by sticky, and pays", "bound by sticky, too deep in debt to pay",
-	"least conns/weight", "least time/weight", "tie settled by the trunk",
-	"hash range", "ring point", "address hash", "drawn", "less loaded of two drawn", "nobody live; out for longest"}
-
-// String returns the rule in lower-case words.
-func (r Rule) String() string { return nameOf(ruleNames[:], uint8(r), "Rule") }
+// String returns the rule in words.
+func (r Rule) String() string { return cmp.Or(string(r), "undecided") }
 
 // MarshalText spells the rule as String does.
 func (r Rule) MarshalText() ([]byte, error) { return []byte(r.String()), nil }

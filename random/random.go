@@ -1,7 +1,12 @@
 // Package random is nginx's random, with and without two.
 package random
 
-import "github.com/trunklb/trunk/peer"
+import (
+	"github.com/trunklb/trunk/internal/fields"
+	"github.com/trunklb/trunk/internal/lint"
+	"github.com/trunklb/trunk/internal/pick"
+	"github.com/trunklb/trunk/peer"
+)
 
 // Method is random, or with Two set random two least_conn (docs/parity.md,
 // section 7). Its numbers come from the upstream's source.
@@ -32,28 +37,47 @@ func (m Method) Build(set *peer.Set) (peer.Selector, error) {
 	d := draws{peer.NewRanges(set, peer.Primary), peer.NewRanges(set, peer.Backup)}
 	switch {
 	case m.KeepWeights && !m.Two:
-		return nil, &peer.ConfigError{Server: -1, Field: "random.Method.KeepWeights", Value: true,
+		return peer.Selector{}, &peer.ConfigError{Server: -1, Field: "random.Method.KeepWeights", Value: true,
 			Reason: "is for Two; plain random keeps the weights"}
 	case m.KeepWeights:
-		return weighted{one{d}}, nil
+		return peer.Selector{Pick: weighted{one{d}}.pick, ComparesConns: true}, nil
 	case m.Two:
-		return two{d}, nil
+		return peer.Selector{Pick: two{d}.pick, ComparesConns: true}, nil
 	}
-	return one{d}, nil
+	return peer.Selector{Pick: one{d}.pick}, nil
 }
 
-// KeyText implements peer.Method: random needs no string.
-func (Method) KeyText() string { return "" }
+// Describe implements peer.Method.
+func (m Method) Describe() peer.Description {
+	d := peer.Description{Directive: []string{"random"}, Remedies: fields.Set(m, "Two"), BackupsFirst: true, ByWeight: true}
+	if m.Two {
+		d.Name, d.Directive = "random two least_conn", append(d.Directive, "two")
+	}
+	if m.Two && !m.KeepWeights {
+		d.Lint = lintTwo
+	}
+	return d
+}
+
+// lintTwo warns of uneven weights, which random two does not keep (quirk Q4).
+func lintTwo(servers []peer.Server, warn lint.Warn) {
+	first := 0
+	for i := range servers {
+		s := &servers[i]
+		switch w := lint.Weight(s); {
+		case s.Backup || s.Down || s.Drain:
+		case first == 0:
+			first = w
+		case w != first:
+			warn(lint.RandomTwoWeights, lint.Name(s), "random two inverts uneven weights while the servers are idle: 9:1 becomes about 2:8",
+				"write even weights, use least_conn, or set KeepWeights of the method")
+			return
+		}
+	}
+}
 
 // String returns the method's line in an upstream block.
-func (m Method) String() string {
-	if m.Two {
-		return "random two least_conn"
-	}
-	return "random"
-}
-
-const mostMisses = 20
+func (m Method) String() string { return peer.Describe(m).Name }
 
 // draws are the ranges of both groups.
 type draws [2]peer.Ranges
@@ -65,22 +89,18 @@ func (d *draws) next(g *peer.Group) int {
 
 type one struct{ draws }
 
-// Pick draws until a peer can be had.
-func (s one) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
-	m := &r.Scratch
-	if m.Misses > mostMisses || g.Len() < 2 {
-		return peer.RoundRobin
-	}
-	if payer := r.Payer(); payer >= 0 {
-		return payer
+// pick draws until a peer can be had.
+func (s one) pick(g *peer.Group, r *peer.Request, now peer.Now) int {
+	if i, ok := pick.Preset(r, g.Len() < 2); ok {
+		return i
 	}
 	for {
 		i := s.next(g)
 		if g.Eligible(i, r, now) {
-			m.Rule = peer.Drawn
+			r.Rule = peer.Drawn
 			return i
 		}
-		if m.Misses++; m.Misses > mostMisses {
+		if pick.Missed(r) {
 			return peer.RoundRobin
 		}
 	}
@@ -88,31 +108,24 @@ func (s one) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 
 type two struct{ draws }
 
-// ComparesConns implements peer.Comparer.
-func (two) ComparesConns() bool { return true }
-
-// Pick draws until it has two different peers that can be had, and takes the
+// pick draws until it has two different peers that can be had, and takes the
 // second unless that has more requests for its weight. That the first one
 // counts as a miss is nginx's way.
-func (s two) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
-	m := &r.Scratch
-	if m.Misses > mostMisses || g.Len() < 2 {
-		return peer.RoundRobin
-	}
-	if payer := r.Payer(); payer >= 0 {
-		return payer
+func (s two) pick(g *peer.Group, r *peer.Request, now peer.Now) int {
+	if i, ok := pick.Preset(r, g.Len() < 2); ok {
+		return i
 	}
 	kept := peer.None
 	for {
 		i := s.next(g)
 		if i != kept && g.Eligible(i, r, now) {
 			if kept >= 0 {
-				m.Rule = peer.LessOfTwo
+				r.Rule = peer.LessOfTwo
 				return lessLoaded(g, kept, i)
 			}
 			kept = i
 		}
-		if m.Misses++; m.Misses > mostMisses {
+		if pick.Missed(r) {
 			return peer.RoundRobin
 		}
 	}

@@ -1,25 +1,25 @@
 package random
 
-import "github.com/trunklb/trunk/peer"
+import (
+	"github.com/trunklb/trunk/internal/pick"
+	"github.com/trunklb/trunk/peer"
+)
 
 // weighted is random two with KeepWeights.
 type weighted struct{ one }
 
-// ComparesConns implements peer.Comparer.
-func (weighted) ComparesConns() bool { return true }
-
-// Pick draws a first peer as plain random does, and then looks for a second,
+// pick draws a first peer as plain random does, and then looks for a second,
 // different one that would relieve it. Where none is found the first is
 // taken: round robin would make its share too small.
-func (s weighted) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
-	first := s.one.Pick(g, r, now)
+func (s weighted) pick(g *peer.Group, r *peer.Request, now peer.Now) int {
+	first := s.one.pick(g, r, now)
 	if first < 0 || r.Payer() >= 0 {
 		return first
 	}
-	for range mostMisses {
+	for range pick.MaxMisses {
 		second := s.next(g)
 		if second != first && g.Eligible(second, r, now) {
-			r.Scratch.Rule = peer.LessOfTwo
+			r.Rule = peer.LessOfTwo
 			if relieves(g, second, first) {
 				return second
 			}

@@ -13,10 +13,12 @@ type Method struct{}
 func New() Method { return Method{} }
 
 // Build implements peer.Method. It never fails.
-func (Method) Build(*peer.Set) (peer.Selector, error) { return peer.PickAll{}, nil }
+func (Method) Build(*peer.Set) (peer.Selector, error) {
+	return peer.Selector{Pick: peer.PickAll}, nil
+}
 
-// KeyText implements peer.Method: round robin needs no string.
-func (Method) KeyText() string { return "" }
+// Describe implements peer.Method.
+func (Method) Describe() peer.Description { return peer.Description{RoundRobin: true} }
 
-// String returns the method's line in an upstream block; round robin has none.
-func (Method) String() string { return "round robin" }
+// String returns the method's name: round robin has no line in an upstream block.
+func (m Method) String() string { return peer.Describe(m).Name }

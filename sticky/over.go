@@ -1,8 +1,6 @@
 package sticky
 
 import (
-	"fmt"
-
 	"github.com/trunklb/trunk/peer"
 	"github.com/trunklb/trunk/roundrobin"
 )
@@ -25,26 +23,19 @@ func Over(m peer.Method) peer.Method {
 	return bound{m}
 }
 
-// bound is a method with a binding over it. KeyText is the method's own.
+// bound is a method with a binding over it. Its Description is the method's own: the
+// binding is a line of its own in an upstream block.
 type bound struct{ peer.Method }
 
-// String is the method's own too: the binding is a line of its own.
-func (m bound) String() string { return fmt.Sprint(m.Method) }
+// String returns the method's name.
+func (m bound) String() string { return peer.Describe(m).Name }
 
 // Build implements peer.Method. The error is the method's.
 func (m bound) Build(set *peer.Set) (peer.Selector, error) {
-	inner, err := m.Method.Build(set)
-	if err != nil || inner == nil { // package peer refuses nil
-		return nil, err
-	}
-	s := &selector{Selector: inner, first: [2]map[string]int{bySID(set, peer.Primary), bySID(set, peer.Backup)}}
-	s.inner, _ = inner.(peer.Binder)
-	// A type with the events of peer.Events is told of every peer that is
-	// taken and freed. So only a selector over one that listens has them.
-	if events, ok := inner.(peer.Events); ok {
-		return &listener{s, events}, nil
-	}
-	return s, nil
+	s, err := m.Method.Build(set)
+	b := &selector{s.Bind, [2]map[string]int{bySID(set, peer.Primary), bySID(set, peer.Backup)}}
+	s.Bind = b.bind
+	return s, err
 }
 
 // bySID maps each sid to the first peer that has it.
@@ -56,22 +47,15 @@ func bySID(set *peer.Set, group int) map[string]int {
 	return first
 }
 
-// selector picks as the one that it is over, and binds.
+// selector binds, and leaves the rest to the one that it is over.
 type selector struct {
-	peer.Selector
-	inner peer.Binder // the same one, if it binds too
+	inner func(*peer.Group, *peer.Request, peer.Now) int // its Bind, or nil
 	first [2]map[string]int
 }
 
-// listener is a selector over one with events.
-type listener struct {
-	*selector
-	peer.Events
-}
-
-// Bind implements peer.Binder. A request with a hint that means no peer is left to
+// bind is the selector's Bind. A request with a hint that means no peer is left to
 // the method, which may bind by another rule.
-func (s *selector) Bind(g *peer.Group, r *peer.Request, now peer.Now) int {
+func (s *selector) bind(g *peer.Group, r *peer.Request, now peer.Now) int {
 	// Hashing a hint takes time in proportion to its length, and this is
 	// under the upstream's lock.
 	if n := len(r.Hint); n > 0 && n <= mostSID {
@@ -80,21 +64,7 @@ func (s *selector) Bind(g *peer.Group, r *peer.Request, now peer.Now) int {
 		}
 	}
 	if s.inner != nil {
-		return s.inner.Bind(g, r, now)
+		return s.inner(g, r, now)
 	}
 	return peer.None
-}
-
-// ComparesConns implements peer.Comparer for the selector that it is over.
-func (s *selector) ComparesConns() bool {
-	inner, ok := s.Selector.(peer.Comparer)
-	return ok && inner.ComparesConns()
-}
-
-// Explain implements peer.Explainer for the selector that it is over.
-func (s *selector) Explain(g *peer.Group, r *peer.Request, i int, now peer.Now) string {
-	if inner, ok := s.Selector.(peer.Explainer); ok {
-		return inner.Explain(g, r, i, now)
-	}
-	return ""
 }

@@ -1,6 +1,7 @@
 package sticky_test
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -164,9 +165,9 @@ func TestHintsFollowTheSet(t *testing.T) {
 	}
 }
 
-// TestEventsAreOnlyThoseOfTheMethod says that a selector over one that does not
-// listen is not called for nothing.
-func TestEventsAreOnlyThoseOfTheMethod(t *testing.T) {
+// TestOverLosesNothing says that a binding over a method keeps all that the method is, needs
+// and wants to know, and adds nothing.
+func TestOverLosesNothing(t *testing.T) {
 	set, err := peer.NewSet([]peer.Server{{Addr: "a"}, {Addr: "b"}}, 0)
 	require.NoError(t, err)
 	for _, m := range methods[1:] {
@@ -174,12 +175,23 @@ func TestEventsAreOnlyThoseOfTheMethod(t *testing.T) {
 		require.NoError(t, err)
 		over, err := sticky.Over(m.method).Build(set)
 		require.NoError(t, err)
-		_, want := inner.(peer.Events)
-		_, got := over.(peer.Events)
-		require.Equal(t, want, got, m.name)
-		require.Implements(t, (*peer.Binder)(nil), over)
-		require.Equal(t, m.method.KeyText(), sticky.Over(m.method).KeyText())
+		require.NotNil(t, over.Bind)
+		require.Equal(t, described(m.method), described(sticky.Over(m.method)))
+		// Each function that one has the other has too.
+		got, want := reflect.ValueOf(over), reflect.ValueOf(inner)
+		for i := range want.NumField() {
+			if name := want.Type().Field(i).Name; name != "Bind" {
+				require.Equal(t, want.Field(i).IsZero(), got.Field(i).IsZero(), "%s: %s", m.name, name)
+			}
+		}
 	}
+}
+
+// described is a method's Description, but for the function in it.
+func described(m peer.Method) peer.Description {
+	d := peer.Describe(m)
+	d.Lint = nil
+	return d
 }
 
 func TestBuildErrorIsTheMethods(t *testing.T) {
@@ -190,10 +202,13 @@ func TestBuildErrorIsTheMethods(t *testing.T) {
 // fixed is a method that binds every request to the peer with an index.
 type fixed int
 
-func (f fixed) Build(*peer.Set) (peer.Selector, error)              { return f, nil }
-func (fixed) KeyText() string                                       { return "" }
-func (fixed) Pick(*peer.Group, *peer.Request, peer.Now) int         { return peer.RoundRobin }
-func (f fixed) Bind(g *peer.Group, _ *peer.Request, _ peer.Now) int { return int(f) }
+func (f fixed) Build(*peer.Set) (peer.Selector, error) {
+	return peer.Selector{
+		Pick: func(*peer.Group, *peer.Request, peer.Now) int { return peer.RoundRobin },
+		Bind: func(*peer.Group, *peer.Request, peer.Now) int { return int(f) },
+	}, nil
+}
+func (fixed) Describe() peer.Description { return peer.Description{} }
 
 // TestMethodMayBindToo says that a method's own binding holds where there is no hint.
 func TestMethodMayBindToo(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/trunklb/trunk/balancer"
 	"github.com/trunklb/trunk/balancer/nginxconf"
-	"github.com/trunklb/trunk/iphash"
+	"github.com/trunklb/trunk/peer"
 )
 
 // LB is an upstream under test. It belongs to the test's goroutine; only
@@ -83,10 +83,8 @@ func NewConfig(t testing.TB, c balancer.Config) *LB {
 		k.clock = newFakeClock()
 		c.Clock = k.clock.now
 	}
-	if c.Method != nil {
-		k.keyed = c.Method.KeyText() != ""
-		_, k.addressed = c.Method.(iphash.Method)
-	}
+	method := peer.Describe(c.Method)
+	k.keyed, k.addressed = method.Key != "", method.Client
 	if c.Explain.OnDecision == nil {
 		c.Explain = balancer.Explain{Share: 1, OnDecision: k.decisions.add}
 	}

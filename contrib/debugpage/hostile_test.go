@@ -103,7 +103,7 @@ func TestSenselessStates(t *testing.T) {
 	panel := page.Panel("u")
 	panel.Decision(nil)
 	panel.Decision(&peer.Decision{})
-	panel.Decision(&peer.Decision{Winner: 7, Rule: 99, Peers: []peer.Candidate{{Group: -4, Verdict: 99}, {Group: 9}}})
+	panel.Decision(&peer.Decision{Winner: 7, Rule: "<script>", Peers: []peer.Candidate{{Group: -4, Verdict: 99}, {Group: 9}}})
 	panel.Decision(&peer.Decision{Winner: -9, Time: -1 << 63})
 	panel.Event(peer.Event{Kind: 99, Time: 1<<63 - 1})
 	panel.Event(peer.Event{Kind: peer.NoLivePeers, Decision: &peer.Decision{Winner: 3}})

@@ -33,7 +33,7 @@
 //	redacted      true: texts were replaced as the recording was written
 //	directives    the method as in an upstream block; none: round robin
 //	remedies      fields of the method that nginx has no words for, by Go's names
-//	method        the Go type of a method that is not trunk's; see Options.Method
+//	method        the name of a method that nginx does not have; see Options.Method
 //	sticky        true: the method has a binding over it, and hints count
 //	policy        the fields of peer.Policy that are set, durations in ns
 //	resolution    of the clock, in ns; absent: a second

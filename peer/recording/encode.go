@@ -140,8 +140,8 @@ func appendChanges(b []byte, list []peer.Change) []byte {
 		b = strconv.AppendInt(append(b, '"'), int64(c.Group), 10)
 		b = strconv.AppendInt(append(b, '/'), int64(c.Index), 10)
 		b = append(b, `":{`...)
-		for k := range fields {
-			f := &fields[k]
+		for k := range stateFields {
+			f := &stateFields[k]
 			n := f.get(&c.Is)
 			if n == f.get(&c.Was) {
 				continue

@@ -20,7 +20,7 @@ func signed(name string, at func(*peer.State) *int64) field {
 	return field{name: name, get: func(s *peer.State) int64 { return *at(s) }, set: func(s *peer.State, n int64) { *at(s) = n }}
 }
 
-var fields = []field{
+var stateFields = []field{
 	signed("cw", func(s *peer.State) *int64 { return &s.CurrentWeight }),
 	signed("ew", func(s *peer.State) *int64 { return &s.EffectiveWeight }),
 	signed("conns", func(s *peer.State) *int64 { return &s.Conns }),
@@ -42,8 +42,8 @@ var fields = []field{
 // to the first byte.
 var fieldsByName = func() map[string]*field {
 	m := map[string]*field{}
-	for i := range fields {
-		m[fields[i].name] = &fields[i]
+	for i := range stateFields {
+		m[stateFields[i].name] = &stateFields[i]
 	}
 	m["first_byte_time"] = m["header_time"]
 	return m
@@ -71,8 +71,8 @@ func newChanges(list []peer.Change) changes {
 	c := changes{}
 	for i := range list {
 		to := map[string]number{}
-		for k := range fields {
-			if f := &fields[k]; f.get(&list[i].Was) != f.get(&list[i].Is) {
+		for k := range stateFields {
+			if f := &stateFields[k]; f.get(&list[i].Was) != f.get(&list[i].Is) {
 				to[f.name] = number(f.get(&list[i].Is))
 			}
 		}

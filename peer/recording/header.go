@@ -7,10 +7,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"reflect"
-	"slices"
 	"time"
 
+	"github.com/trunklb/trunk/internal/fields"
 	"github.com/trunklb/trunk/peer"
 )
 
@@ -36,9 +35,9 @@ type header struct {
 	End        string          `json:"end,omitempty"`
 }
 
-// newHeader describes an upstream. method is what it shall be said to use.
-func newHeader(name, note string, method peer.Method, o *peer.Origin) (*header, error) {
-	h := &header{Version: version, Name: text(name), Note: text(note), Directives: []text{}, Sticky: o.Binds,
+// newHeader describes an upstream.
+func newHeader(name, note string, o *peer.Origin) (h *header, err error) {
+	h = &header{Version: version, Name: text(name), Note: text(note), Directives: []text{}, Sticky: o.Binds,
 		Servers: newServers(o.Set), Changed: newChanges(o.Changed)}
 	if o.Resolution != time.Second {
 		h.Resolution = o.Resolution
@@ -46,33 +45,21 @@ func newHeader(name, note string, method peer.Method, o *peer.Origin) (*header, 
 	if o.RandomStart {
 		h.StartDraws = o.Draws
 	}
-	if line, known := directive(method); !known {
-		h.Method = fmt.Sprintf("%T", method)
-	} else if line != "" {
-		h.Directives = append(h.Directives, text(line))
-	}
-	var err error
-	if h.Method == "" {
-		if h.Remedies, err = own(method, "Key", "Consistent", "Mode", "Inflight", "Two"); err != nil {
+	switch d := peer.Describe(o.Method); {
+	case d.Directive != nil:
+		h.Directives = append(h.Directives, line(d.Directive))
+		if h.Remedies, err = ownFields(d.Remedies); err != nil {
 			return nil, err
 		}
+	case !d.RoundRobin:
+		h.Method = d.Name
 	}
-	h.Policy, err = own(o.Policy)
+	h.Policy, err = ownFields(fields.Set(o.Policy, ""))
 	return h, err
 }
 
-// own writes the fields of a struct that are set, but for those that are named;
-// nil if there is none. So a field that is new one day is not forgotten.
-func own(v any, except ...string) (json.RawMessage, error) {
-	set := map[string]any{}
-	s := reflect.ValueOf(v)
-	for i := 0; s.Kind() == reflect.Struct && i < s.NumField(); i++ {
-		f := s.Type().Field(i)
-		if !f.IsExported() || s.Field(i).IsZero() || slices.Contains(except, f.Name) {
-			continue
-		}
-		set[f.Name] = s.Field(i).Interface()
-	}
+// ownFields writes fields that are set; nil if there is none.
+func ownFields(set map[string]any) (json.RawMessage, error) {
 	if len(set) == 0 {
 		return nil, nil
 	}

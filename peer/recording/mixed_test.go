@@ -74,11 +74,8 @@ func newStage(t require.TestingT, seed uint64, m peer.Method, to *bytes.Buffer, 
 		s.add()
 	}
 	s.servers[0].Backup = false
-	used, o := m, &recording.WriterOptions{Name: fmt.Sprint(m), Note: fmt.Sprint("seed ", seed), Method: m}
+	used, o := m, &recording.WriterOptions{Name: fmt.Sprint(m), Note: fmt.Sprint("seed ", seed)}
 	if s.odds(2) {
-		if m == nil {
-			o.Method = roundrobin.New()
-		}
 		used = sticky.Over(m)
 	}
 	for _, f := range options {

@@ -138,7 +138,7 @@ func newSubject(s *parity.Scenario, draw func() uint32, to io.Writer) (*subject,
 	if method == nil {
 		method = roundrobin.New()
 	}
-	p.writer = recording.NewWriter(to, &recording.WriterOptions{Name: s.Name, Method: method})
+	p.writer = recording.NewWriter(to, &recording.WriterOptions{Name: s.Name})
 	if p.sessions, err = sticky.NewMemoryTable(0, &sticky.Options{Clock: clock}); err != nil {
 		return nil, err
 	}

@@ -35,11 +35,8 @@ func keyed(kinds ...string) func(*recording.WriterOptions) {
 
 // textual are methods that choose by texts.
 func textual(m peer.Method) bool {
-	switch m.(type) {
-	case hash.Method, iphash.Method:
-		return true
-	}
-	return false
+	d := peer.Describe(m)
+	return d.Key != "" || d.Client
 }
 
 // A redacted recording says nothing of what it hides, and replays to the same picks

@@ -243,7 +243,7 @@ func (p *player) compare(who at, want, got peer.State) {
 	if want == got {
 		return
 	}
-	for i := range fields {
-		p.same(fmt.Sprintf("peer %s: %s", who, fields[i].name), fields[i].get(&want), fields[i].get(&got))
+	for i := range stateFields {
+		p.same(fmt.Sprintf("peer %s: %s", who, stateFields[i].name), stateFields[i].get(&want), stateFields[i].get(&got))
 	}
 }

@@ -123,6 +123,8 @@ func TestEachMayEndTheReplay(t *testing.T) {
 // odd is a method of a user's own.
 type odd struct{ peer.Method }
 
+func (odd) Describe() peer.Description { return peer.Description{} }
+
 // A method that the recording cannot name is to be given.
 func TestAMethodOfOnesOwn(t *testing.T) {
 	var file bytes.Buffer

@@ -15,9 +15,6 @@ import (
 type WriterOptions struct {
 	// Name and Note say to the reader what is recorded.
 	Name, Note string
-	// Method is the method to be written, where the upstream's own is another
-	// one around it, as sticky.Over's is. nil: the upstream's.
-	Method peer.Method
 	// Redact, if not nil, replaces what is written of "key", "client", "hint" (hints,
 	// sids and routes) and "addr" (addresses, names and services); a hint that comes
 	// out longer than peer.MaxRoute is written as its MD5. It must give the same for the
@@ -76,11 +73,7 @@ func (w *Writer) Start(o peer.Origin) error {
 		return ErrInUse
 	}
 	w.flush = o.Flush
-	method := w.options.Method
-	if method == nil {
-		method = o.Method
-	}
-	h, err := newHeader(w.options.Name, w.options.Note, method, &o)
+	h, err := newHeader(w.options.Name, w.options.Note, &o)
 	if err != nil {
 		return err
 	}

@@ -159,6 +159,7 @@ func (w *twin) agree() {
 	w.ours, w.theirs = told{attached: w.ours.attached}, told{attached: w.theirs.attached}
 	for _, r := range w.m.requests {
 		require.Equal(t, r.product.Scratch, r.twin.Scratch)
+		require.Equal(t, r.product.Rule, r.twin.Rule)
 		require.Equal(t, r.product.Attached(), r.twin.Attached())
 	}
 }

@@ -23,27 +23,20 @@ type told struct {
 
 func (m told) Build(set *peer.Set) (peer.Selector, error) {
 	s, err := m.Method.Build(set)
-	return &toldSelector{Selector: s, Events: s.(peer.Events), averages: m.averages}, err
-}
-
-type toldSelector struct {
-	peer.Selector
-	peer.Events
-	averages []int64
-	begun    bool
-}
-
-func (s *toldSelector) Pick(g *peer.Group, r *peer.Request, now peer.Now) int {
-	if !s.begun {
-		s.begun = true
-		for i, avg := range s.averages {
-			g.Times(i).Header, g.Times(i).Response = avg, avg
+	begun, pick := false, s.Pick
+	s.Pick = func(g *peer.Group, r *peer.Request, now peer.Now) int {
+		if !begun {
+			begun = true
+			for i, avg := range m.averages {
+				g.Times(i).Header, g.Times(i).Response = avg, avg
+			}
 		}
+		if i, err := strconv.Atoi(r.Hint); err == nil {
+			return i
+		}
+		return pick(g, r, now)
 	}
-	if i, err := strconv.Atoi(r.Hint); err == nil {
-		return i
-	}
-	return s.Selector.Pick(g, r, now)
+	return s, err
 }
 
 // at binds a request to peer i.

@@ -31,7 +31,7 @@ func (u *Upstream) checkStream() error {
 	if err := refuseUse(use, u.method.Name, u.method.NotStream); err != nil || u.sticky == nil {
 		return err
 	}
-	return &MethodError{use, "sticky", "it is for HTTP; use hash, with Input.Key"}
+	return refuseUse(use, u.sticky.of.Name, u.sticky.of.NotStream)
 }
 
 func refuseUse(use, method, reason string) error {

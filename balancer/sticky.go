@@ -16,6 +16,7 @@ import (
 // A Table's errors end here: a request whose session cannot be looked up goes on
 // without a hint.
 type binder struct {
+	of      peer.Description
 	binding *sticky.Binding
 	own     map[string]func(*http.Request) string
 	texts   map[string]text // those that the binding names beforehand
@@ -31,7 +32,7 @@ func newBinder(c *Config, clock func() time.Duration) (*binder, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &binder{binding: binding, own: c.Variables, texts: map[string]text{}}
+	b := &binder{of: c.Sticky.Describe(), binding: binding, own: c.Variables, texts: map[string]text{}}
 	for _, s := range binding.Texts() {
 		if b.texts[s], err = compile(s, c.Variables); err != nil {
 			return nil, err

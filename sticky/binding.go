@@ -2,9 +2,13 @@ package sticky
 
 import (
 	"context"
+	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/trunklb/trunk/peer"
 )
 
 // Binding is a Sticky at work for one upstream. It finds the hint of a request
@@ -34,6 +38,9 @@ type Binding struct {
 func New(s Sticky, o *Options) (*Binding, error) {
 	if s == nil {
 		return &Binding{}, nil
+	}
+	if v := reflect.ValueOf(s); v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, &peer.ConfigError{Server: -1, Field: "Sticky", Value: fmt.Sprintf("%T", s), Reason: "is a nil pointer"}
 	}
 	return s.bind(o)
 }

@@ -30,6 +30,8 @@ import (
 // a peer: Cookie, Route or Learn. It is an immutable value that goroutines may
 // share.
 type Sticky interface {
+	// Describe returns what nginx calls it and what it does not fit.
+	Describe() peer.Description
 	// bind validates the configuration and puts it to work. The error is a
 	// *peer.ConfigError.
 	bind(*Options) (*Binding, error)

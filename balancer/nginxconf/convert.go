@@ -78,7 +78,7 @@ func (p *parser) consistentHash(d *conflex.Directive, t foreignThing) *ParseErro
 	if err := p.use(d, d.Words[1]); err != nil {
 		return err
 	}
-	p.choose(d, hash.NewConsistent(d.Words[1]), false)
+	p.choose(d, hash.NewConsistent(d.Words[1]))
 	p.ignore(d.Line, d.Words, t.class, "read as hash "+d.Words[1]+" consistent; keys land on other servers than before")
 	return nil
 }

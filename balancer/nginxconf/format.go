@@ -2,6 +2,7 @@ package nginxconf
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"regexp"
@@ -11,15 +12,10 @@ import (
 	"time"
 
 	"github.com/trunklb/trunk/balancer"
-	"github.com/trunklb/trunk/hash"
 	"github.com/trunklb/trunk/internal/conflex"
-	"github.com/trunklb/trunk/iphash"
-	"github.com/trunklb/trunk/leastconn"
-	"github.com/trunklb/trunk/leasttime"
+	"github.com/trunklb/trunk/internal/fields"
+	"github.com/trunklb/trunk/internal/spell"
 	"github.com/trunklb/trunk/peer"
-	"github.com/trunklb/trunk/random"
-	"github.com/trunklb/trunk/roundrobin"
-	"github.com/trunklb/trunk/sticky"
 )
 
 // Format writes a configuration as an upstream block that nginx takes, and that
@@ -28,9 +24,7 @@ import (
 // stream has comes in stream { }. What nginx has no words for becomes a comment.
 func Format(c balancer.Config) string {
 	b := Block{Config: c}
-	if m, ok := c.Method.(leasttime.Method); ok {
-		b.Stream = m.Mode == leasttime.Connect || m.Mode == leasttime.FirstByte
-	}
+	b.Stream = peer.Describe(c.Method).NotHTTP != ""
 	return b.String()
 }
 
@@ -91,27 +85,22 @@ func (p *printer) comment(format string, args ...any) {
 
 // own writes the fields of a struct that nginx has no words for, if they are
 // set.
-func (p *printer) own(what string, v any, nginx string) {
-	value := reflect.ValueOf(v)
-	if value.Kind() != reflect.Struct {
-		return
-	}
-	for i := range value.NumField() {
-		name := value.Type().Field(i).Name
-		if !value.Type().Field(i).IsExported() || value.Field(i).IsZero() || strings.Contains(" "+nginx+" ", " "+name+" ") {
-			continue
-		}
-		p.comment("%s%s is trunk's own: %s", what, name, ownValue(value.Field(i)))
+func (p *printer) own(what string, v any, nginx string) { p.remedies(what, fields.Set(v, nginx)) }
+
+// remedies writes fields that nginx has no words for.
+func (p *printer) remedies(what string, set map[string]any) {
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		p.comment("%s%s is trunk's own: %s", what, name, ownValue(set[name]))
 	}
 }
 
 // ownValue shows a value that is plain, and says of others that they are set.
-func ownValue(v reflect.Value) string {
-	switch v.Kind() {
+func ownValue(v any) string {
+	switch reflect.ValueOf(v).Kind() {
 	case reflect.Func, reflect.Map, reflect.Pointer, reflect.Interface, reflect.Chan, reflect.Slice:
 		return "set"
 	}
-	return fmt.Sprintf("%+v", v.Interface())
+	return fmt.Sprintf("%+v", v)
 }
 
 func (p *printer) upstream(b *Block) {
@@ -119,8 +108,7 @@ func (p *printer) upstream(b *Block) {
 	p.open("upstream " + conflex.Quote(c.Name) + " {")
 	p.own("", *c, "Name Servers Method Sticky Retry Warnings Keepalive KeepaliveTimeout ResolveInterval ResolveTimeout")
 	p.run(c)
-	// hash, ip_hash and random take backups only whose lines stand above.
-	late := refusesBackup(c.Method) && hasBackup(c.Servers)
+	late := peer.Describe(c.Method).BackupsFirst && hasBackup(c.Servers)
 	if !late {
 		p.method(c.Method)
 		p.sticky(c)
@@ -138,7 +126,7 @@ func (p *printer) upstream(b *Block) {
 		if d%time.Millisecond != 0 {
 			p.comment("KeepaliveTimeout=%v is finer than nginx's millisecond", d)
 		}
-		p.directive("keepalive_timeout", millisText(d))
+		p.directive("keepalive_timeout", spell.Millis(d))
 	}
 	for i := range c.Servers {
 		p.server(&c.Servers[i], b.Stream)
@@ -163,21 +151,13 @@ func (p *printer) run(c *balancer.Config) {
 			if d%time.Second != 0 {
 				p.comment("ResolveInterval=%v is finer than nginx's second", d)
 			}
-			args = append(args, "valid="+seconds(max(d, time.Second)))
+			args = append(args, "valid="+spell.Seconds(max(d, time.Second)))
 		}
 		p.directive("resolver", args...)
 	}
 	if c.ResolveTimeout > 0 {
-		p.directive("resolver_timeout", millisText(c.ResolveTimeout))
+		p.directive("resolver_timeout", spell.Millis(c.ResolveTimeout))
 	}
-}
-
-func refusesBackup(m peer.Method) bool {
-	switch m.(type) {
-	case hash.Method, iphash.Method, random.Method:
-		return true
-	}
-	return false
 }
 
 func hasBackup(servers []balancer.Server) bool {
@@ -189,110 +169,30 @@ func hasBackup(servers []balancer.Server) bool {
 	return false
 }
 
-var modeNames = map[leasttime.Mode]string{
-	leasttime.Header: "header", leasttime.LastByte: "last_byte",
-	leasttime.Connect: "connect", leasttime.FirstByte: "first_byte",
-}
-
 func (p *printer) method(m peer.Method) {
-	if m == nil {
-		return
+	d := peer.Describe(m)
+	switch {
+	case d.Directive != nil:
+		p.directive(d.Directive[0], d.Directive[1:]...)
+	case !d.RoundRobin:
+		p.comment("nginx does not have the method: %s", d.Name)
 	}
-	switch m := m.(type) {
-	case roundrobin.Method:
-	case leastconn.Method:
-		p.directive("least_conn")
-	case leasttime.Method:
-		args := []string{modeNames[m.Mode]}
-		if m.Inflight {
-			args = append(args, "inflight")
-		}
-		p.directive("least_time", args...)
-	case hash.Method:
-		args := []string{m.Key}
-		if m.Consistent {
-			args = append(args, "consistent")
-		}
-		p.directive("hash", args...)
-	case iphash.Method:
-		p.directive("ip_hash")
-	case random.Method:
-		var args []string
-		if m.Two {
-			args = []string{"two"}
-		}
-		p.directive("random", args...)
-	default:
-		p.comment("the method is trunk's own: %T", m)
-		return
-	}
-	p.own("the method's ", m, "Key Consistent Mode Inflight Two")
+	p.remedies("the method's ", d.Remedies)
 }
 
 func (p *printer) sticky(c *balancer.Config) {
 	if c.Sticky == nil {
 		return
 	}
-	switch s := c.Sticky.(type) {
-	case sticky.Cookie:
-		p.directive("sticky", append([]string{"cookie", s.Name}, cookieArgs(&s)...)...)
-		p.own("the cookie's ", s, "Name Expires Domain Path SameSite HTTPOnly Secure")
-	case sticky.Route:
-		p.directive("sticky", append([]string{"route"}, s.Variables...)...)
-		p.own("the route's ", s, "Variables")
-	case sticky.Learn:
-		p.directive("sticky", append([]string{"learn"}, learnArgs(c.Name, &s)...)...)
-		p.own("learn's ", s, "Create Lookup Zone ZoneSize Timeout Header")
-	default:
-		p.comment("sticky is trunk's own: %T", s)
-	}
-}
-
-func cookieArgs(s *sticky.Cookie) (args []string) {
-	switch {
-	case s.Expires == sticky.MaxExpires:
-		args = append(args, "expires=max")
-	case s.Expires == sticky.ExpiresAtOnce:
-		args = append(args, "expires=0")
-	case s.Expires > 0:
-		args = append(args, "expires="+seconds(s.Expires))
-	}
-	for _, a := range []struct{ name, value string }{{"domain", s.Domain}, {"path", s.Path}, {"samesite", s.SameSite}} {
-		if a.value != "" {
-			args = append(args, a.name+"="+a.value)
+	d := c.Sticky.Describe()
+	args := d.Directive[1:]
+	for i, arg := range args {
+		if size, nameless := strings.CutPrefix(arg, "zone=:"); nameless {
+			args[i] = "zone=sticky_" + c.Name + ":" + size
 		}
 	}
-	if s.HTTPOnly {
-		args = append(args, "httponly")
-	}
-	if s.Secure {
-		args = append(args, "secure")
-	}
-	return args
-}
-
-func learnArgs(upstream string, s *sticky.Learn) (args []string) {
-	for _, v := range s.Create {
-		args = append(args, "create="+v)
-	}
-	for _, v := range s.Lookup {
-		args = append(args, "lookup="+v)
-	}
-	zone, size := s.Zone, s.ZoneSize
-	if zone == "" {
-		zone = "sticky_" + upstream
-	}
-	if size < leastZone {
-		size = 1 << 20
-	}
-	args = append(args, "zone="+zone+":"+strconv.FormatInt(size, 10))
-	if s.Timeout > 0 {
-		args = append(args, "timeout="+millisText(s.Timeout))
-	}
-	if s.Header {
-		args = append(args, "header")
-	}
-	return args
+	p.directive(d.Directive[0], args...)
+	p.remedies("sticky's ", d.Remedies)
 }
 
 func (p *printer) server(s *balancer.Server, stream bool) {
@@ -324,7 +224,7 @@ func (p *printer) server(s *balancer.Server, stream bool) {
 		if s.FailTimeout%time.Second != 0 && s.FailTimeout != math.MaxInt64 {
 			p.comment("fail_timeout=%v is finer than nginx's second", s.FailTimeout)
 		}
-		args = append(args, "fail_timeout="+seconds(max(s.FailTimeout, time.Second)))
+		args = append(args, "fail_timeout="+spell.Seconds(max(s.FailTimeout, time.Second)))
 	}
 	args = append(args, serverFlags(s, stream)...)
 	p.own("the next server's ", *s, "Addr Name Weight MaxConns MaxFails FailTimeout Backup Down Drain Route Resolve Service")
@@ -351,23 +251,6 @@ func serverFlags(s *balancer.Server, stream bool) (args []string) {
 		args = append(args, "service="+s.Service)
 	}
 	return args
-}
-
-// seconds writes a time in nginx's whole seconds; the longest time there is
-// comes back as itself.
-func seconds(d time.Duration) string {
-	if d == math.MaxInt64 {
-		return strconv.FormatInt(math.MaxInt64/int64(time.Second)+1, 10) + "s"
-	}
-	return strconv.FormatInt(int64(d/time.Second), 10) + "s"
-}
-
-// millisText writes a time in milliseconds, or in seconds where they are whole.
-func millisText(d time.Duration) string {
-	if d%time.Second == 0 {
-		return seconds(d)
-	}
-	return strconv.FormatInt(max(d.Milliseconds(), 1), 10) + "ms"
 }
 
 // hostName is a name that proxy_pass takes without doubt.
@@ -440,7 +323,7 @@ func retryLines(r *balancer.Retry, stream bool) (lines [][]string) {
 	}
 	for _, t := range times {
 		if t.d > 0 {
-			lines = append(lines, []string{t.name, millisText(t.d)})
+			lines = append(lines, []string{t.name, spell.Millis(t.d)})
 		}
 	}
 	return lines

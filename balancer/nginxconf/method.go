@@ -22,7 +22,7 @@ const (
 )
 
 // choose sets the method, as every method's directive begins.
-func (p *parser) choose(d *conflex.Directive, m peer.Method, backup bool) {
+func (p *parser) choose(d *conflex.Directive, m peer.Method) {
 	b := p.block
 	if b.chosen {
 		p.warn(d, CodeMethodRedefined, d.Name(), "load balancing method redefined", "the last one counts: leave the others out")
@@ -32,7 +32,7 @@ func (p *parser) choose(d *conflex.Directive, m peer.Method, backup bool) {
 			"as in nginx; write sticky below "+d.Name())
 		b.StickyLost, b.Config.Sticky = b.sticky, nil
 	}
-	b.chosen, b.noBackup = true, !backup
+	b.chosen, b.noBackup = true, m.Describe().BackupsFirst
 	b.Config.Method = m
 }
 
@@ -41,7 +41,7 @@ func (p *parser) hash(d *conflex.Directive) *ParseError {
 	if err := p.use(d, m.Key); err != nil {
 		return err
 	}
-	p.choose(d, m, false)
+	p.choose(d, m)
 	if len(d.Words) == 3 {
 		if cstr(d.Words[2]) != "consistent" {
 			return p.invalidParameter(d, d.Words[2])
@@ -53,33 +53,25 @@ func (p *parser) hash(d *conflex.Directive) *ParseError {
 }
 
 func (p *parser) ipHash(d *conflex.Directive) *ParseError {
-	p.choose(d, iphash.New(), false)
+	p.choose(d, iphash.New())
 	return nil
 }
 
 func (p *parser) leastConn(d *conflex.Directive) *ParseError {
-	p.choose(d, leastconn.New(), true)
+	p.choose(d, leastconn.New())
 	return nil
 }
 
-// The modes by nginx's names, which it compares without case.
-var (
-	httpModes = map[string]leasttime.Mode{
-		"header": leasttime.Header, "last_byte": leasttime.LastByte,
-	}
-	streamModes = map[string]leasttime.Mode{
-		"connect": leasttime.Connect, "first_byte": leasttime.FirstByte, "last_byte": leasttime.LastByte,
-	}
-)
-
+// leastTime reads the mode, whose case nginx does not mind.
 func (p *parser) leastTime(d *conflex.Directive) *ParseError {
-	modes, names := httpModes, "header or last_byte"
+	mode, ok := leasttime.ParseMode(lower(d.Words[1]))
+	m := leasttime.New(mode)
+	unfit, names := m.Describe().NotHTTP, "header or last_byte"
 	if p.section.stream {
-		modes, names = streamModes, "connect, first_byte or last_byte"
+		unfit, names = m.Describe().NotStream, "connect, first_byte or last_byte"
 	}
-	mode, ok := modes[lower(d.Words[1])]
-	m := leasttime.Method{Mode: mode}
-	p.choose(d, m, true)
+	ok = ok && unfit == ""
+	p.choose(d, m)
 	if p.block.leastTime {
 		return p.duplicate(d)
 	}
@@ -98,7 +90,7 @@ func (p *parser) leastTime(d *conflex.Directive) *ParseError {
 }
 
 func (p *parser) random(d *conflex.Directive) *ParseError {
-	p.choose(d, random.Method{Two: p.block.two}, false)
+	p.choose(d, random.Method{Two: p.block.two})
 	if len(d.Words) == 1 {
 		return nil
 	}

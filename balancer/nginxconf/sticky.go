@@ -8,6 +8,7 @@ import (
 
 	"github.com/trunklb/trunk/balancer"
 	"github.com/trunklb/trunk/internal/conflex"
+	"github.com/trunklb/trunk/internal/spell"
 	"github.com/trunklb/trunk/sticky"
 )
 
@@ -224,7 +225,7 @@ func (p *parser) learnZone(d *conflex.Directive, l *sticky.Learn, word, value st
 		return p.stickyError(d, word, "zone name is not specified", "write zone=NAME:1m")
 	case !ok:
 		return p.stickyError(d, word, "invalid zone size", "write a number of bytes, with k or m")
-	case size < leastZone:
+	case size < spell.MinZone:
 		return p.stickyError(d, word, "zone is too small", "it must have at least 32k")
 	}
 	z, err := p.addZone(d, name, size, zoneSticky)

@@ -8,10 +8,8 @@ import (
 
 	"github.com/trunklb/trunk/balancer"
 	"github.com/trunklb/trunk/internal/conflex"
+	"github.com/trunklb/trunk/internal/spell"
 )
-
-// leastZone is the least size of a shared memory zone: eight pages.
-const leastZone = 8 * 4096
 
 // A zone is a shared memory zone.
 type zone struct {
@@ -79,7 +77,7 @@ func (p *parser) zone(d *conflex.Directive) *ParseError {
 		if size, ok = conflex.Size(d.Words[2]); !ok {
 			return p.refuse(d, d.Words[2], `invalid zone size "`+d.Words[2]+`"`, "write a number of bytes, with k or m")
 		}
-		if size < leastZone {
+		if size < spell.MinZone {
 			return p.refuse(d, d.Words[2], `zone "`+name+`" is too small`, "it must have at least 32k")
 		}
 	}

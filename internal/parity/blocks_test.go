@@ -471,13 +471,7 @@ func blockGroups(servers []balancer.Server, m peer.Method) []blockGroup {
 	return groups[:1]
 }
 
-func blockTakesBackups(m peer.Method) bool {
-	switch m.(type) {
-	case hash.Method, iphash.Method, random.Method:
-		return false
-	}
-	return true
-}
+func blockTakesBackups(m peer.Method) bool { return !peer.Describe(m).BackupsFirst }
 
 func blockJSON(t *testing.T, v any) string {
 	text, err := json.Marshal(v)

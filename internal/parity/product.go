@@ -13,11 +13,8 @@ import (
 	"time"
 
 	"github.com/trunklb/trunk/hash"
-	"github.com/trunklb/trunk/iphash"
-	"github.com/trunklb/trunk/leastconn"
-	"github.com/trunklb/trunk/leasttime"
+	"github.com/trunklb/trunk/internal/directive"
 	"github.com/trunklb/trunk/peer"
-	"github.com/trunklb/trunk/random"
 	"github.com/trunklb/trunk/sticky"
 )
 
@@ -65,37 +62,17 @@ func productServers(servers []Server) []peer.Server {
 	return list
 }
 
-var productModes = map[string]leasttime.Mode{
-	"header": leasttime.Header, "last_byte": leasttime.LastByte,
-	"connect": leasttime.Connect, "first_byte": leasttime.FirstByte,
-}
-
 // productMethod reads the method's line and the sticky line, where there are such.
 func productMethod(directives []string, sessions sticky.Table) (method peer.Method, binds sticky.Sticky, err error) {
 	for _, line := range directives {
 		words := strings.Fields(line)
-		args := words[1:]
-		switch words[0] {
-		case "least_conn":
-			method = leastconn.New()
-		case "least_time":
-			mode, ok := productModes[args[0]]
-			if !ok {
-				return nil, nil, fmt.Errorf("%q: no such mode", line)
-			}
-			method = leasttime.Method{Mode: mode, Inflight: len(args) > 1 && args[1] == "inflight"}
-		case "hash":
-			method = hash.Method{Key: args[0], Consistent: len(args) > 1 && args[1] == "consistent"}
-		case "ip_hash":
-			method = iphash.New()
-		case "random":
-			method = random.Method{Two: len(args) > 0 && args[0] == "two"}
-		case "sticky":
-			if binds, err = productSticky(args[0], args[1:], sessions); err != nil {
-				return nil, nil, fmt.Errorf("%q: %w", line, err)
-			}
-		default:
-			return nil, nil, fmt.Errorf("%q: no such method", line)
+		if words[0] == "sticky" {
+			binds, err = productSticky(words[1], words[2:], sessions)
+		} else {
+			method, err = directive.Method(words, nil)
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("%q: %w", line, err)
 		}
 	}
 	return method, binds, nil

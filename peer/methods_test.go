@@ -151,7 +151,7 @@ func TestNoAllocation(t *testing.T) {
 			r := peer.Request{Stream: stream}
 			keyed(&r)
 			got := 0
-			allocs := testing.AllocsPerRun(20, func() {
+			allocs := testing.AllocsPerRun(5, func() {
 				got = 0
 				must(t, lb.Upstream.Begin(&r))
 				for lb.Upstream.Get(&r) == nil {

@@ -3,7 +3,7 @@ package parity
 import (
 	"os"
 	"path/filepath"
-	"sync/atomic"
+	"runtime/debug"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,99 +13,111 @@ import (
 
 const testdata = "testdata/traces"
 
-// TestModel holds the literal model against everything that was recorded.
-func TestModel(t *testing.T) {
-	total := replayFiles(t, testdata, Literal)
-	require.Equal(t, counts{files: 32, scenarios: 889, ops: 164_402}, total)
-	t.Run("tables", func(t *testing.T) { replayTables(t, Literal) })
-	t.Run("rings", func(t *testing.T) { checkRings(t, LiteralRing) })
+// TestMain lets the heap grow further between collections: the tests allocate much
+// and keep little, and at Go's default the collector takes a third of their CPU time.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
 }
 
-// TestTraces holds the product against the recordings of a directory, given as
+// subjects are what each recording is replayed against: the literal model, and the
+// product with the engine that it chooses itself, with the queues and with the scan.
+// Most recorded groups are small enough to be scanned; both engines must do for all.
+var subjects = []struct {
+	name     string
+	factory  Factory
+	scanMost int
+}{
+	{"the model", Literal, engine.ScanMost},
+	{"the product", Product, engine.ScanMost},
+	{"the product with queues", Product, 0},
+	{"the product with the scan", Product, 1 << 30},
+}
+
+// TestTraces replays the recordings of a directory, given as
 //
 //	TRUNK_TRACES=DIR go test ./internal/parity -run TestTraces -v
 //
-// or else against those of testdata. DIR is relative to the root of the module.
+// or else those of testdata, against all subjects. DIR is relative to the root of
+// the module. With -short it replays the first scenarios of each file of testdata.
 func TestTraces(t *testing.T) {
-	if product == nil {
-		t.Skip("no product yet")
-	}
-	dir, ok := os.LookupEnv("TRUNK_TRACES")
+	scanMost := engine.ScanMost
+	t.Cleanup(func() { engine.ScanMost = scanMost })
+
+	dir, given := os.LookupEnv("TRUNK_TRACES")
 	switch {
-	case !ok:
+	case !given:
 		dir = testdata
 	case dir == "":
 		t.Fatal("TRUNK_TRACES is empty")
 	case !filepath.IsAbs(dir):
 		dir = filepath.Join("..", "..", dir)
 	}
-	total := replayFiles(t, dir, product)
+	total := replayFiles(t, dir, testing.Short() && !given)
 	t.Logf("%d files, %d scenarios, %d operations", total.files, total.scenarios, total.ops)
-
-	// Most recorded groups are small enough to be walked; both engines must do
-	// for all of them.
-	scanMost := engine.ScanMost
-	t.Cleanup(func() { engine.ScanMost = scanMost })
-	for name, most := range map[string]int{"queues": 0, "walk": 1 << 30} {
-		t.Run(name, func(t *testing.T) {
-			engine.ScanMost = most
-			require.Equal(t, total, replayFiles(t, dir, product))
-		})
+	switch {
+	case given:
+	case testing.Short():
+		require.Equal(t, 32*shortScenarios, total.scenarios)
+	default:
+		require.Equal(t, counts{files: 32, scenarios: 889, ops: 164_402}, total)
 	}
 }
 
-// TestTables holds the product against the recorded tables.
+// TestTables compares the model and the product with the recorded tables.
 func TestTables(t *testing.T) {
-	if product == nil {
-		t.Skip("no product yet")
-	}
-	replayTables(t, product)
+	t.Run("model", func(t *testing.T) { replayTables(t, Literal) })
+	t.Run("product", func(t *testing.T) { replayTables(t, Product) })
 }
 
-// TestRings holds the product's ring against the recorded ones.
+// TestRings compares the model's ring and the product's with the recorded ones.
 func TestRings(t *testing.T) {
-	if productRing == nil {
-		t.Skip("no product yet")
-	}
-	checkRings(t, productRing)
+	t.Run("model", func(t *testing.T) { checkRings(t, LiteralRing) })
+	t.Run("product", func(t *testing.T) { checkRings(t, ProductRing) })
 }
 
 // counts is how much was replayed without a difference.
 type counts struct{ files, scenarios, ops int }
 
-// replayFiles replays every *.jsonl.gz of a directory, the files in parallel. A
-// directory or a file that has nothing to replay fails.
-func replayFiles(t *testing.T, dir string, factory Factory) counts {
+// shortScenarios is how many scenarios of a file a short test replays.
+const shortScenarios = 3
+
+// replayFiles replays every *.jsonl.gz of a directory. A directory or a file that
+// has nothing to replay fails.
+func replayFiles(t *testing.T, dir string, short bool) (total counts) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.jsonl.gz"))
 	require.NoError(t, err)
 	require.NotEmpty(t, paths, "no recordings (*.jsonl.gz) in %s", dir)
-
-	var files, scenarios, ops atomic.Int64
-	t.Run("files", func(t *testing.T) { // returns when all of them have ended
-		for _, path := range paths {
-			t.Run(filepath.Base(path), func(t *testing.T) {
-				t.Parallel()
-				n := replayFile(t, path, factory)
-				files.Add(1)
-				scenarios.Add(int64(n.scenarios))
-				ops.Add(int64(n.ops))
-			})
-		}
-	})
-	return counts{int(files.Load()), int(scenarios.Load()), int(ops.Load())}
+	for _, path := range paths {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			n := replayFile(t, path, short)
+			total.files++
+			total.scenarios += n.scenarios
+			total.ops += n.ops
+		})
+	}
+	return total
 }
 
-// replayFile replays one file to its end, whatever its scenarios come to.
-func replayFile(t *testing.T, path string, factory Factory) counts {
-	var n counts
+// replayFile replays one file to its end, even after a difference.
+func replayFile(t *testing.T, path string, short bool) (n counts) {
 	for s, err := range Scenarios(path) {
 		require.NoError(t, err)
-		if err := Replay(s, factory); err != nil {
-			t.Errorf("%s: %v", path, err)
-			continue
+		equal := true
+		for _, subject := range subjects {
+			engine.ScanMost = subject.scanMost
+			if err := Replay(s, subject.factory); err != nil {
+				t.Errorf("%s: %s: %v", path, subject.name, err)
+				equal = false
+			}
 		}
-		n.scenarios++
-		n.ops += len(s.Ops)
+		if equal {
+			n.scenarios++
+			n.ops += len(s.Ops)
+		}
+		if short && n.scenarios == shortScenarios {
+			break
+		}
 	}
 	if n.scenarios == 0 {
 		t.Errorf("%s: nothing was replayed", path)

@@ -103,10 +103,10 @@ type Factory func(s *Scenario, random func() uint32) (Subject, error)
 // of every peer must have the value that follows from the recording. The error
 // names the first difference.
 func Replay(s *Scenario, factory Factory) error {
-	r := &replay{want: map[Peer]PeerState{}}
+	r := &replay{}
 	for i, p := range s.peers() {
-		r.order = append(r.order, p)
-		r.want[p] = PeerState{EffectiveWeight: int64(s.Servers[i].Weight)}
+		want := PeerState{EffectiveWeight: int64(s.Servers[i].Weight)}
+		r.peers = append(r.peers, replayedPeer{p, p.String(), want})
 	}
 	var err error
 	if r.subject, err = factory(s, r.random); err != nil {
@@ -127,11 +127,17 @@ func Replay(s *Scenario, factory Factory) error {
 // replay is the state of one Replay.
 type replay struct {
 	subject Subject
-	order   []Peer
-	want    map[Peer]PeerState
+	peers   []replayedPeer
 
 	draws     []uint32 // that the present operation has yet to consume
 	overdrawn int      // how many it drew beyond them
+}
+
+// replayedPeer is a peer, its name in the recording, and the state it must have.
+type replayedPeer struct {
+	Peer
+	name string
+	want PeerState
 }
 
 // random is the subject's source.
@@ -159,15 +165,11 @@ func (r *replay) step(op *Op) error {
 
 // expect notes what an operation is to have changed.
 func (r *replay) expect(changed map[string]Changes) {
-	if len(changed) == 0 {
-		return
-	}
-	for _, p := range r.order {
-		state := r.want[p]
-		for name, value := range changed[p.String()] {
-			*fieldNamed(name).of(&state) = int64(value)
+	for i := range r.peers {
+		p := &r.peers[i]
+		for name, value := range changed[p.name] {
+			*fieldNamed(name).of(&p.want) = int64(value)
 		}
-		r.want[p] = state
 	}
 }
 
@@ -218,14 +220,15 @@ func checkFreed(op *Op) func(freed bool, tries int, err error) error {
 
 // checkStates compares every field of every peer.
 func (r *replay) checkStates() error {
-	for _, p := range r.order {
-		want, got := r.want[p], r.subject.State(p)
+	for i := range r.peers {
+		p := &r.peers[i]
+		want, got := p.want, r.subject.State(p.Peer)
 		if want == got {
 			continue
 		}
 		var errs []error
 		for _, f := range fields {
-			errs = append(errs, equal(fmt.Sprintf("peer %s: %s", p, f.name), *f.of(&want), *f.of(&got)))
+			errs = append(errs, equal(fmt.Sprintf("peer %s: %s", p.name, f.name), *f.of(&want), *f.of(&got)))
 		}
 		return errors.Join(errs...)
 	}

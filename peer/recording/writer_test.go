@@ -72,8 +72,11 @@ func TestCutAnywhere(t *testing.T) {
 	whole := file.Bytes()
 	full, _ := replayed(t, whole)
 	begin := bytes.IndexByte(whole, '\n')
-	last := 0
-	for n := 1; n < len(whole); n++ {
+	last, step := 0, 1
+	if testing.Short() {
+		step = 7
+	}
+	for n := 1 + (len(whole)-2)%step; n < len(whole); n += step { // the last cut is at len-1
 		result, err := recording.Replay(bytes.NewReader(whole[:n]), nil)
 		if n < begin {
 			require.Error(t, err, "there is no upstream yet")

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"runtime/debug"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -36,6 +37,9 @@ func CheckTwins(t *testing.T, config func(Choose) Config) {
 func check(t *testing.T, config func(Choose) Config, start func(TB, Config, Choose) *Machine) {
 	t.Helper()
 	defer keepEngine()()
+	// The machines allocate much and keep little: at Go's default the collector
+	// takes half of their CPU time.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	rapid.Check(t, func(t *rapid.T) {
 		choose := Choose(func(label string, least, most int) int {
 			return rapid.IntRange(least, most).Draw(t, label)
@@ -71,6 +75,9 @@ func FuzzTwins(t *testing.T, data []byte, config func(Choose) Config) {
 func fuzz(t *testing.T, data []byte, config func(Choose) Config, start func(TB, Config, Choose) *Machine) {
 	t.Helper()
 	defer keepEngine()()
+	// The machines allocate much and keep little: at Go's default the collector
+	// takes half of their CPU time.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	choose := Choose(func(_ string, least, most int) int {
 		n := 0
 		for span := most - least; span > 0 && len(data) > 0; span >>= 8 {

@@ -37,7 +37,6 @@ var modelOutcomes = map[peer.Outcome]model.Outcome{
 }
 
 func (l *literal) free(r *request, o peer.Outcome) {
-	l.m.t.Helper()
 	// nginx does not know the response time of an attempt that is passed on;
 	// in stream only an attempt whose connect failed is. Abandoned is ours.
 	response := int64(-1)
@@ -73,7 +72,6 @@ func (l *literal) misuse(*request) {}
 
 // agree compares all fields of all peers.
 func (l *literal) agree() {
-	l.m.t.Helper()
 	for group := range 2 {
 		for i := range l.m.product.Set().Len(group) {
 			want := l.model.State(model.Peer{Group: group, Index: i})

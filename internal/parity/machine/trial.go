@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -21,7 +20,7 @@ const Busy = "BUSY"
 // their addresses.
 type Trial struct {
 	*peer.Upstream
-	t     testing.TB
+	t     TB
 	now   time.Duration
 	draws draws
 }
@@ -47,15 +46,13 @@ func (d *draws) Uint64() uint64 {
 // NewTrial makes an upstream of servers written as nginx's server lines, such
 // as "a weight=5 max_fails=2". The time is nginx's usual one, long after the
 // epoch; the random numbers are the same in every run.
-func NewTrial(t testing.TB, m peer.Method, lines ...string) *Trial {
-	t.Helper()
+func NewTrial(t TB, m peer.Method, lines ...string) *Trial {
 	return NewTrialOf(t, m, Servers(t, lines...))
 }
 
 // NewTrialOf makes an upstream of servers written in Go.
-func NewTrialOf(t testing.TB, m peer.Method, servers []peer.Server) *Trial {
-	t.Helper()
-	l := &Trial{t: t, now: 1_700_000_000 * time.Second}
+func NewTrialOf(t TB, m peer.Method, servers []peer.Server) *Trial {
+	l := &Trial{t: withoutHelper{t}, now: 1_700_000_000 * time.Second}
 	l.draws.random.Seed(1, 2)
 	var err error
 	l.Upstream, err = peer.New(servers, m, &peer.Options{
@@ -67,8 +64,7 @@ func NewTrialOf(t testing.TB, m peer.Method, servers []peer.Server) *Trial {
 }
 
 // Servers reads nginx's server lines, each without the word server.
-func Servers(t testing.TB, lines ...string) []peer.Server {
-	t.Helper()
+func Servers(t TB, lines ...string) []peer.Server {
 	servers := make([]peer.Server, len(lines))
 	for i, line := range lines {
 		require.NoError(t, parse(&servers[i], line), "server %s", line)
@@ -132,7 +128,6 @@ type Try struct {
 
 // Begin starts a request, with what set says of it (nil: nothing).
 func (l *Trial) Begin(set func(*peer.Request)) *Try {
-	l.t.Helper()
 	r := &Try{l: l}
 	if set != nil {
 		set(&r.Request)
@@ -143,7 +138,6 @@ func (l *Trial) Begin(set func(*peer.Request)) *Try {
 
 // Get gets a peer and returns its address, or Busy.
 func (r *Try) Get() string {
-	r.l.t.Helper()
 	if err := r.l.Upstream.Get(&r.Request); err != nil {
 		require.True(r.l.t, errors.Is(err, peer.ErrNoLivePeers), "get: %v", err)
 		return Busy
@@ -155,19 +149,16 @@ func (r *Try) Get() string {
 
 // Free ends the attempt.
 func (r *Try) Free(o peer.Outcome) {
-	r.l.t.Helper()
 	require.NoError(r.l.t, r.l.Upstream.Free(&r.Request, o))
 }
 
 // Header reports the response header.
 func (r *Try) Header() {
-	r.l.t.Helper()
 	require.NoError(r.l.t, r.l.Upstream.Header(&r.Request))
 }
 
 // One makes a request of one attempt, and returns the peer's address, or Busy.
 func (l *Trial) One(o peer.Outcome, set func(*peer.Request)) string {
-	l.t.Helper()
 	r := l.Begin(set)
 	name := r.Get()
 	if name != Busy {
@@ -178,7 +169,6 @@ func (l *Trial) One(o peer.Outcome, set func(*peer.Request)) string {
 
 // Hold makes a request and lets it hold its peer.
 func (l *Trial) Hold() (*Try, string) {
-	l.t.Helper()
 	r := l.Begin(nil)
 	return r, r.Get()
 }
@@ -186,7 +176,6 @@ func (l *Trial) Hold() (*Try, string) {
 // HoldOn makes a request that goes on, as after a 404, until it holds the peer
 // with that address.
 func (l *Trial) HoldOn(addr string, set func(*peer.Request)) *Try {
-	l.t.Helper()
 	r := l.Begin(set)
 	for name := r.Get(); name != addr; name = r.Get() {
 		require.NotEqual(l.t, Busy, name, "%s cannot be had", addr)
@@ -197,7 +186,6 @@ func (l *Trial) HoldOn(addr string, set func(*peer.Request)) *Try {
 
 // Picks makes n requests, one after the other, that go well.
 func (l *Trial) Picks(n int) string {
-	l.t.Helper()
 	names := make([]string, n)
 	for i := range names {
 		names[i] = l.One(peer.OK, nil)
@@ -207,7 +195,6 @@ func (l *Trial) Picks(n int) string {
 
 // Share makes n such requests and counts them by peer.
 func (l *Trial) Share(n int) map[string]int {
-	l.t.Helper()
 	share := map[string]int{}
 	for range n {
 		share[l.One(peer.OK, nil)]++
@@ -218,7 +205,6 @@ func (l *Trial) Share(n int) map[string]int {
 // Through makes one request that gets and frees with an outcome until there is
 // no peer left for it, and returns the addresses.
 func (l *Trial) Through(o peer.Outcome, set func(*peer.Request)) string {
-	l.t.Helper()
 	r := l.Begin(set)
 	var names []string
 	for {
@@ -234,7 +220,6 @@ func (l *Trial) Through(o peer.Outcome, set func(*peer.Request)) string {
 
 // Of returns the state of the first peer with an address.
 func (l *Trial) Of(addr string) peer.State {
-	l.t.Helper()
 	for group := range 2 {
 		for i := range l.Set().Len(group) {
 			if l.Set().Server(group, i).Addr == addr {

@@ -162,10 +162,7 @@ func (p *parser) foreignDirective(d *conflex.Directive) *ParseError {
 	if err := p.foreign(d, d.Words, t, err); err != nil {
 		return err
 	}
-	if d.Block != nil {
-		return p.syntax(d.Block.Syntax())
-	}
-	return nil
+	return p.skip(d)
 }
 
 // foreignParameter deals with a parameter of a server line that is not nginx's.

@@ -65,7 +65,7 @@ func hintNoBrace(d *conflex.Directive) string {
 
 // hintNotHere is for a directive in the wrong place.
 func hintNotHere(d *conflex.Directive, where place) string {
-	ofUpstreams := command(d.Name(), inUpstream) != notHere
+	ofUpstreams := isOfUpstreams(d.Name())
 	switch {
 	case where == inStreamUpstream && ofUpstreams:
 		return "it is for upstreams in http { } only"
@@ -81,6 +81,11 @@ func hintNotHere(d *conflex.Directive, where place) string {
 	return ""
 }
 
+func isOfUpstreams(name string) bool {
+	c, _ := find(name, inUpstream)
+	return c != nil
+}
+
 // hintUnknown is for a directive that nobody knows.
 func hintUnknown(d *conflex.Directive) string {
 	name := d.Name()
@@ -93,7 +98,7 @@ func hintUnknown(d *conflex.Directive) string {
 		return invisible(name)
 	case name == "round_robin" || name == "roundrobin" || name == "rr" || name == "wrr":
 		return "round robin is what a block without a method does: leave the line out"
-	case command(lower(name), anywhere) != unknown && lower(name) != name:
+	case isKnown(lower(name)) && lower(name) != name:
 		return "directives are lower case: " + lower(name)
 	case valueHint(name) != "":
 		return fmt.Sprintf("%s is a parameter of server: %s", name, valueHint(name))
@@ -164,7 +169,7 @@ func hintParameter(d *conflex.Directive, word string) string {
 	name, value, hasValue := strings.Cut(word, "=")
 	plain, _, _ := strings.Cut(strings.Trim(lower(name), ",;"), ":")
 	switch {
-	case command(word, inUpstream) == simple && d.Start < d.Line:
+	case d.Start < d.Line && isOfUpstreams(word):
 		return fmt.Sprintf("the directive begins in line %d: is its ; missing?", d.Start)
 	case isTemplate(word) || strings.Contains(value, "$"):
 		return "parameters take no variables and no templates: write the value itself"

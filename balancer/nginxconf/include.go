@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/trunklb/trunk/internal/conflex"
@@ -43,11 +44,13 @@ func IncludeFS(fsys fs.FS, prefix string) func(pattern string) ([]IncludeFile, e
 
 func isGlob(pattern string) bool { return strings.ContainsAny(pattern, "*?[") }
 
-// include reads the files of an include directive in the place where it stands.
-func (p *parser) include(d *conflex.Directive, walk func(*conflex.Block) *ParseError) *ParseError {
-	if len(d.Args()) != 1 {
-		return p.wrongCount(d)
-	}
+// include reads the files of an include directive in the place where it is.
+func (p *parser) include(d *conflex.Directive) *ParseError {
+	at := p.at
+	return p.includes(d, func(b *conflex.Block) *ParseError { return p.walk(b, at) })
+}
+
+func (p *parser) includes(d *conflex.Directive, read func(*conflex.Block) *ParseError) *ParseError {
 	pattern := d.Words[1]
 	if p.opts.Include == nil {
 		return p.includeMissing(d)
@@ -61,24 +64,25 @@ func (p *parser) include(d *conflex.Directive, walk func(*conflex.Block) *ParseE
 		err.Cause, err.Class = cause, ClassServers
 		return err
 	}
+	if len(files) == 0 {
+		p.ignore(d.Line, d.Words, ClassNginx, "no file matches the pattern, so nothing was read")
+	}
 	for _, f := range files {
-		if err := p.includeFile(d, f, walk); err != nil {
+		if err := p.includeFile(d, f, read); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *parser) includeFile(d *conflex.Directive, f IncludeFile, walk func(*conflex.Block) *ParseError) *ParseError {
-	p.includes++
-	for _, open := range p.files {
-		if open == f.Name || p.includes > maxIncludes {
-			return p.refuse(d, f.Name, `open() "`+f.Name+`" failed (24: Too many open files)`,
-				"the files include each other without end")
-		}
+func (p *parser) includeFile(d *conflex.Directive, f IncludeFile, read func(*conflex.Block) *ParseError) *ParseError {
+	p.included++
+	if p.included > maxIncludes || slices.Contains(p.files, f.Name) {
+		return p.refuse(d, f.Name, `open() "`+f.Name+`" failed (24: Too many open files)`,
+			"the files include each other without end")
 	}
 	p.files = append(p.files, f.Name)
-	err := walk(conflex.Parse(f.Text))
+	err := read(conflex.Parse(f.Text))
 	p.files = p.files[:len(p.files)-1]
 	return err
 }

@@ -138,9 +138,10 @@ type Block struct {
 	// itself, else the name of an included file.
 	File string
 	Line int
-	// Other are the directives that are neither server, sticky nor a method,
-	// as words.
-	Other [][]string
+	// Pass are the words of the directive that passes requests to the upstream, in the
+	// location that Config.Retry comes from: fastcgi_pass and the name, say. nil: there
+	// is none.
+	Pass []string
 	// Keepalive, Zone and Resolver are what nginx would have in effect; only
 	// Keepalive.Max and Keepalive.Timeout have a meaning here (Config.Keepalive,
 	// Config.KeepaliveTimeout). Resolver: nginx has a resolver for names with the

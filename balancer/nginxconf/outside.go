@@ -11,7 +11,7 @@ import (
 // looks like an upstream block gone wrong, or like one of nginx's directives
 // misspelt, is not let through, nor, on the topmost level of a text that is no
 // whole configuration, what no module is known to have.
-func (p *parser) passesOutside(d *conflex.Directive, at position) bool {
+func (p *parser) passesOutside(d *conflex.Directive) bool {
 	name := d.Name()
 	switch {
 	case !isModuleName(name), d.Block != nil && looksLikeUpstream(d):
@@ -23,17 +23,17 @@ func (p *parser) passesOutside(d *conflex.Directive, at position) bool {
 		return false
 	}
 	_, foreign := foreignOf(name)
-	top := at.level != nil && at.level.parent == nil && !p.http && !p.stream
+	top := p.at.level != nil && p.at.level.parent == nil && !p.http && !p.stream
 	return !foreign && !top
 }
 
 // foreignOutside passes over a directive outside the upstream blocks.
-func (p *parser) foreignOutside(d *conflex.Directive, at position) *ParseError {
+func (p *parser) foreignOutside(d *conflex.Directive) *ParseError {
 	p.define(d)
 	if name := d.Name(); !p.noted[name] {
 		p.noted[name] = true
 		instead := "not nginx's own; it has no influence on the upstreams"
-		if command(name, anywhere) != unknown {
+		if isKnown(name) {
 			instead = "nginx takes it in another place only"
 		}
 		if t, ok := foreignOf(name); ok {
@@ -41,10 +41,7 @@ func (p *parser) foreignOutside(d *conflex.Directive, at position) *ParseError {
 		}
 		p.ignore(d.Line, d.Words[:1], ClassOutside, instead)
 	}
-	if d.Block != nil {
-		return p.syntax(d.Block.Syntax())
-	}
-	return nil
+	return p.skip(d)
 }
 
 // isModuleName reports whether a word is shaped as the directives of modules are.

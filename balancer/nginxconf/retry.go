@@ -13,9 +13,14 @@ const (
 	// CodeRetryDiffers: several locations pass to the upstream, and their
 	// proxy_next_upstream and timeouts differ.
 	CodeRetryDiffers balancer.Code = "retry-differs"
+	// CodeRetryUnread: a location passes to a name in a variable, so its
+	// proxy_next_upstream and timeouts belong to no upstream of the text.
+	CodeRetryUnread balancer.Code = "retry-unread"
 	// CodeTimeoutZero: a timeout of 0 ends every try at once in nginx; here the
 	// default holds.
 	CodeTimeoutZero balancer.Code = "timeout-zero"
+	// CodeDuplicateValue is nginx's warning: a kind of proxy_next_upstream is named twice.
+	CodeDuplicateValue balancer.Code = "duplicate-value"
 	// CodeLocation: no location of the name in ParseOptions.Location passes to
 	// an upstream.
 	CodeLocation balancer.Code = "location-not-found"
@@ -55,7 +60,7 @@ func (l *level) policy(family string) policy {
 	}
 	pol := l.parent.policy(family)
 	for i, name := range retryNames {
-		if s, ok := l.settings[family+name]; ok {
+		if s, ok := l.settings[family+"_"+name]; ok {
 			pol[i] = s
 		}
 	}
@@ -66,125 +71,147 @@ func (l *level) policy(family string) policy {
 	return pol
 }
 
-// A pass is a directive that passes requests to an upstream.
-type pass struct {
-	family string // "proxy_", "fastcgi_", ...
-	level  *level
-	file   string
-	line   int
-}
-
-// retryDirective takes note of a directive that says where requests go, or what
-// happens when they fail.
-func (p *parser) retryDirective(d *conflex.Directive, at position) *ParseError {
-	family, name, found := strings.Cut(d.Name(), "_")
-	if !found || p.section == nil {
-		return nil
-	}
-	switch family {
-	case "proxy", "fastcgi", "uwsgi", "scgi", "grpc", "memcached":
-	default:
-		return nil
-	}
-	family += "_"
-	switch name {
-	case "pass":
-		return p.passDirective(d, at, family)
-	case "next_upstream":
-		return p.nextUpstream(d, at)
-	case "next_upstream_tries":
-		return p.retryNumber(d, at, conflex.Number, "invalid number")
-	case "next_upstream_timeout", "connect_timeout", "read_timeout", "send_timeout":
-		return p.retryNumber(d, at, conflex.Millis, "invalid value")
-	case "timeout":
-		if p.section.stream {
-			return p.retryNumber(d, at, conflex.Millis, "invalid value")
-		}
-	}
-	return nil
-}
-
-func (l *level) set(name string, s setting) {
+// set notes a setting. It reports false if the level has it already.
+func (l *level) set(name string, s setting) bool {
 	if l.settings == nil {
 		l.settings = map[string]setting{}
 	}
+	_, twice := l.settings[name]
 	s.set = true
 	l.settings[name] = s
+	return !twice
 }
 
-func (p *parser) retryNumber(d *conflex.Directive, at position, read func(string) (int64, bool), invalid string) *ParseError {
-	if len(d.Args()) != 1 {
-		return p.wrongCount(d)
+// retryNumber reads a setting that is one number or time.
+func retryNumber(read func(string) (int64, bool), invalid string) action {
+	return func(p *parser, d *conflex.Directive) *ParseError {
+		n, ok := read(d.Words[1])
+		switch {
+		case p.at.level.settings[d.Name()].set:
+			return p.duplicate(d)
+		case !ok:
+			return p.invalid(d, invalid, "")
+		}
+		p.at.level.set(d.Name(), setting{n: n})
+		return nil
 	}
-	if _, twice := at.level.settings[d.Name()]; twice {
-		return p.duplicate(d)
+}
+
+// nextUpstreamKinds are the kinds that each family knows.
+var nextUpstreamKinds = map[string][]string{
+	"proxy": {"error", "timeout", "invalid_header", "non_idempotent", "http_500", "http_502", "http_503", "http_504",
+		"http_403", "http_404", "http_429", "updating", "off"},
+	"fastcgi": {"error", "timeout", "invalid_header", "non_idempotent", "http_500", "http_503",
+		"http_403", "http_404", "http_429", "updating", "off"},
+	"uwsgi": {"error", "timeout", "invalid_header", "non_idempotent", "http_500", "http_503",
+		"http_403", "http_404", "http_429", "updating", "off"},
+	"scgi": {"error", "timeout", "invalid_header", "non_idempotent", "http_500", "http_503",
+		"http_403", "http_404", "http_429", "updating", "off"},
+	"grpc": {"error", "timeout", "invalid_header", "non_idempotent", "http_500", "http_502", "http_503", "http_504",
+		"http_403", "http_404", "http_429", "off"},
+	"memcached": {"error", "timeout", "invalid_response", "not_found", "off"},
+}
+
+// updating is a kind of caches: there is no old answer to give meanwhile.
+const updating = "updating"
+
+// kindOf is the kind of a name; 0 for updating.
+func kindOf(name string) balancer.Kind {
+	switch name {
+	case "invalid_response":
+		return balancer.KindInvalidHeader
+	case "not_found":
+		return balancer.KindHTTP404
 	}
-	n, ok := read(d.Words[1])
-	if !ok {
-		return p.invalid(d, invalid, "")
+	for k := balancer.KindError; k <= balancer.KindOff; k <<= 1 {
+		if name == k.String() {
+			return k
+		}
 	}
-	at.level.set(d.Name(), setting{n: n})
-	return nil
+	return 0
 }
 
 // nextUpstream reads the kinds; two lines on one level add up, as in nginx.
-func (p *parser) nextUpstream(d *conflex.Directive, at position) *ParseError {
-	if len(d.Args()) == 0 {
-		return p.wrongCount(d)
-	}
-	s := at.level.settings[d.Name()]
-	if p.section.stream {
-		switch {
-		case len(d.Args()) > 1:
-			return p.wrongCount(d)
-		case equalName(d.Words[1], "off"):
-			s.kinds = balancer.KindOff
-		case equalName(d.Words[1], "on"):
-			s.kinds = balancer.KindError | balancer.KindTimeout
-		default:
-			return p.refuse(d, d.Words[1], `invalid value "`+d.Words[1]+`" in "proxy_next_upstream" directive, it must be "on" or "off"`, "")
-		}
-		at.level.set(d.Name(), s)
-		return nil
-	}
+func (p *parser) nextUpstream(d *conflex.Directive) *ParseError {
+	s := p.at.level.settings[d.Name()]
 	for _, word := range d.Args() {
-		kind, ok := kindOf(word)
+		name, ok := nextUpstreamKind(familyOf(d), word)
 		if !ok {
-			return p.refuse(d, word, `invalid value "`+word+`"`, "write kinds such as error timeout http_502")
+			return p.refuse(d, word, `invalid value "`+word+`"`, "write "+strings.Join(nextUpstreamKinds[familyOf(d)], ", "))
+		}
+		kind := kindOf(name)
+		switch {
+		case name == updating:
+			p.ignore(d.Line, []string{d.Name(), word}, ClassNginx, "it is for caches: without one there is no older answer to give")
+		case s.kinds&kind != 0:
+			p.warn(d, CodeDuplicateValue, word, `duplicate value "`+word+`"`, "once is enough: leave one of them out")
 		}
 		s.kinds |= kind
 	}
-	at.level.set(d.Name(), s)
+	p.at.level.set(d.Name(), s)
 	return nil
 }
 
-// kindOf reads a kind by nginx's name, which it compares without case.
-// "updating" is for caches, and nginx takes it here without effect.
-func kindOf(word string) (balancer.Kind, bool) {
-	if equalName(word, "updating") {
-		return 0, true
-	}
-	for k := balancer.KindError; k <= balancer.KindOff; k <<= 1 {
-		if equalName(word, k.String()) {
-			return k, true
+// nextUpstreamKind finds a kind of a family, whose case nginx does not mind.
+func nextUpstreamKind(family, word string) (name string, ok bool) {
+	for _, name := range nextUpstreamKinds[family] {
+		if equalName(name, word) {
+			return name, true
 		}
 	}
-	return 0, false
+	return "", false
 }
 
-// passDirective notes where requests go. A name without variables is an
-// upstream to nginx, whether or not a block has the name.
-func (p *parser) passDirective(d *conflex.Directive, at position, family string) *ParseError {
-	if len(d.Args()) != 1 {
-		return p.wrongCount(d)
+// nextUpstreamStream reads on or off.
+func (p *parser) nextUpstreamStream(d *conflex.Directive) *ParseError {
+	s := setting{kinds: balancer.KindOff}
+	switch word := d.Words[1]; {
+	case p.at.level.settings[d.Name()].set:
+		return p.duplicate(d)
+	case equalName(word, "on"):
+		s.kinds = balancer.KindError | balancer.KindTimeout
+	case !equalName(word, "off"):
+		return p.refuse(d, word, `invalid value "`+word+`" in "proxy_next_upstream" directive, it must be "on" or "off"`, "")
 	}
-	target, port, ok := passTarget(d.Words[1], family, p.section.stream)
+	p.at.level.set(d.Name(), s)
+	return nil
+}
+
+// familyOf is the family of a directive: proxy of proxy_pass.
+func familyOf(d *conflex.Directive) string {
+	family, _, _ := strings.Cut(d.Name(), "_")
+	return family
+}
+
+// A pass is a directive that passes requests to an upstream.
+type pass struct {
+	words []string // such as proxy_pass http://app
+	level *level
+	file  string
+	line  int
+}
+
+func (ps *pass) family() string {
+	family, _, _ := strings.Cut(ps.words[0], "_")
+	return family
+}
+
+// pass notes where requests go. A name without variables is an upstream to nginx,
+// whether or not a block has the name. A text with variables nginx judges for each
+// request: it names an upstream here if its beginning does.
+func (p *parser) pass(d *conflex.Directive) *ParseError {
+	if !p.at.level.set(d.Name(), setting{}) {
+		return p.duplicate(d)
+	}
+	ps := &pass{words: d.Words, level: p.at.level, file: p.file(), line: d.Line}
+	fixed, rest, dynamic := strings.Cut(d.Words[1], "$")
+	target, port, ok := passTarget(fixed, familyOf(d), p.section.stream)
+	if dynamic && (!ok || !strings.Contains(target, "/") && !isPathVariable(rest)) {
+		p.section.dynamic = append(p.section.dynamic, ps)
+		return nil
+	}
 	if !ok {
 		return p.refuse(d, d.Words[1], "invalid URL prefix", "write http:// or https:// in front")
-	}
-	target, variables, dynamic := strings.Cut(target, "$")
-	if dynamic && !strings.Contains(target, "/") && !isPathVariable(variables) {
-		return nil // the host itself is in a variable
 	}
 	if !strings.HasPrefix(lower(target), "unix:") {
 		if i := strings.IndexAny(target, "/?"); i >= 0 {
@@ -192,16 +219,17 @@ func (p *parser) passDirective(d *conflex.Directive, at position, family string)
 		}
 	}
 	a, reason := conflex.ParseAddr(target, port)
-	if dynamic {
-		reason = "" // nginx looks at request time
-	} else if reason != "" {
+	switch {
+	case dynamic:
+	case reason != "":
 		return p.refuse(d, target, fmt.Sprintf(`%s in upstream "%s"`, reason, target), hintAddr(d, target))
-	} else if err := p.addReference(d, a); err != nil {
-		return err
+	default:
+		if err := p.addReference(d, a); err != nil {
+			return err
+		}
 	}
 	key := lower(a.Host)
-	p.section.passes[key] = append(p.section.passes[key],
-		&pass{family: family, level: at.level, file: p.file(), line: d.Line})
+	p.section.passes[key] = append(p.section.passes[key], ps)
 	return nil
 }
 
@@ -211,27 +239,25 @@ func isPathVariable(s string) bool {
 	return strings.HasPrefix(s, "request_uri") || strings.HasPrefix(s, "uri") || strings.HasPrefix(s, "document_uri")
 }
 
+// schemes are what the targets of a family may begin with, and the ports that they
+// mean. Only proxy needs one.
+var schemes = map[string]map[string]int{
+	"proxy": {"http://": 80, "https://": 443},
+	"grpc":  {"grpc://": 80, "grpcs://": 443},
+	"uwsgi": {"uwsgi://": 80, "suwsgi://": 80},
+}
+
 // passTarget takes the scheme away.
 func passTarget(url, family string, stream bool) (rest string, port int, ok bool) {
-	schemes := map[string]int{}
-	switch {
-	case stream:
-	case family == "proxy_":
-		schemes = map[string]int{"http://": 80, "https://": 443}
-	case family == "grpc_":
-		schemes = map[string]int{"grpc://": 80, "grpcs://": 443}
-	case family == "uwsgi_":
-		schemes = map[string]int{"uwsgi://": 80, "suwsgi://": 80}
+	if stream {
+		return url, 80, true
 	}
-	for scheme, port := range schemes {
+	for scheme, port := range schemes[family] {
 		if len(url) >= len(scheme) && equalName(url[:len(scheme)], scheme) {
 			return url[len(scheme):], port, true
 		}
 	}
-	if family == "proxy_" && !stream {
-		return url, 0, strings.HasPrefix(url, "$")
-	}
-	return url, 80, true
+	return url, 80, family != "proxy"
 }
 
 // addReference enters what a location passes to among the upstreams.
@@ -268,20 +294,27 @@ func (p *parser) initImplicit(ref *upstreamRef) *ParseError {
 }
 
 // retryOf fills in the retry policy of a block from the locations that pass to
-// it.
+// it, or, where the caller has named the location, from that one.
 func (p *parser) retryOf(b *block) {
-	var chosen *pass
-	var differ []string
-	for _, ps := range p.section.passes[lower(b.Config.Name)] {
-		if p.opts.Location != "" && ps.level.location != p.opts.Location {
-			continue
+	candidates := p.section.passes[lower(b.Config.Name)]
+	if p.opts.Location != "" {
+		candidates = p.wanted(candidates)
+		if len(candidates) == 0 {
+			candidates = p.wanted(p.section.dynamic)
 		}
-		p.located = true
-		switch {
-		case chosen == nil:
-			chosen = ps
-			b.Config.Retry = p.retryAt(b, ps)
-		case ps.retry(b.Stream) != b.Config.Retry:
+	}
+	if len(candidates) == 0 {
+		return
+	}
+	p.located = true
+	chosen := candidates[0]
+	b.Config.Retry = p.retryAt(b, chosen)
+	if b.Pass = chosen.words; strings.HasPrefix(chosen.words[1], "$") {
+		b.Pass = nil // does not name the block
+	}
+	var differ []string
+	for _, ps := range candidates[1:] {
+		if ps.retry(b.Stream) != b.Config.Retry {
 			differ = append(differ, ps.String())
 		}
 	}
@@ -290,6 +323,28 @@ func (p *parser) retryOf(b *block) {
 			Message: fmt.Sprintf("several locations pass to the upstream with different retries or timeouts: those of %s are taken, not those of %s",
 				chosen, andMore(differ)),
 			Hint: "name one in ParseOptions.Location, or make an upstream of each"})
+	}
+}
+
+// wanted are the passes in the location that the caller has named.
+func (p *parser) wanted(all []*pass) (out []*pass) {
+	for _, ps := range all {
+		if ps.level.location == p.opts.Location {
+			out = append(out, ps)
+		}
+	}
+	return out
+}
+
+// unreadRetries warns of locations that pass to a variable, and say how to retry.
+func (p *parser) unreadRetries() {
+	for _, ps := range p.section.dynamic {
+		if ps.retry(p.section.stream) == (balancer.Retry{}) || p.opts.Location != "" && ps.level.location == p.opts.Location {
+			continue
+		}
+		p.warning(nil, balancer.Warning{Code: CodeRetryUnread, File: ps.file, Line: ps.line, Word: ps.words[1],
+			Message: fmt.Sprintf("%s passes to a name in a variable, so its retries and timeouts belong to no upstream here", ps),
+			Hint:    "name the location in ParseOptions.Location, or set Config.Retry"})
 	}
 }
 
@@ -312,20 +367,20 @@ func (ps *pass) String() string {
 
 // retryAt makes the policy, and warns of what it cannot hold.
 func (p *parser) retryAt(b *block, ps *pass) balancer.Retry {
-	for i, s := range ps.level.policy(ps.family) {
-		name := retryNames[i]
-		if strings.HasSuffix(name, "timeout") && name != "next_upstream_timeout" && s.set && s.n == 0 {
-			p.warning(b, balancer.Warning{Code: CodeTimeoutZero, File: ps.file, Line: ps.line, Word: ps.family + name,
-				Message: ps.family + name + " is 0, which ends every try at once in nginx",
+	for i, s := range ps.level.policy(ps.family()) {
+		name := ps.family() + "_" + retryNames[i]
+		if strings.HasSuffix(name, "timeout") && retryNames[i] != "next_upstream_timeout" && s.set && s.n == 0 {
+			p.warning(b, balancer.Warning{Code: CodeTimeoutZero, File: ps.file, Line: ps.line, Word: name,
+				Message: name + " is 0, which ends every try at once in nginx",
 				Hint:    "the default, 60 s, holds here"})
 		}
 	}
 	return ps.retry(b.Stream)
 }
 
-// retry is the policy of the level where the pass stands.
+// retry is the policy of the level where the pass is.
 func (ps *pass) retry(stream bool) balancer.Retry {
-	pol := ps.level.policy(ps.family)
+	pol := ps.level.policy(ps.family())
 	r := balancer.Retry{
 		On:             pol[0].kinds,
 		Tries:          int(min(pol[1].n, 1<<31-1)),
@@ -350,5 +405,5 @@ func (p *parser) checkLocation() {
 	}
 	p.warning(nil, balancer.Warning{Code: CodeLocation, Word: p.opts.Location,
 		Message: fmt.Sprintf("no location %q passes to an upstream", p.opts.Location),
-		Hint:    "write the location's words as they stand in the text"})
+		Hint:    "write the location's words as they are in the text"})
 }

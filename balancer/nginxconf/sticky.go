@@ -15,6 +15,12 @@ import (
 // sticky reads sticky cookie, route or learn.
 func (p *parser) sticky(d *conflex.Directive) *ParseError {
 	b := p.block
+	if len(d.Args()) < 2 {
+		if p.olderSticky(d) {
+			return p.stickyOlder(d, p.wrongCount(d))
+		}
+		return p.wrongCount(d)
+	}
 	if b.sticky != nil {
 		return p.duplicate(d)
 	}

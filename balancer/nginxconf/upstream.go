@@ -14,8 +14,7 @@ import (
 // A block is an upstream block while it is read.
 type block struct {
 	Block
-	depth int // of include files, where it begins
-	zone  *zone
+	zone *zone
 
 	// chosen: a method or sticky has been set, so that the next method redefines
 	// it. noBackup: by the method so far a server cannot be a backup.
@@ -45,10 +44,7 @@ type upstreamRef struct {
 
 // upstream reads an upstream block.
 func (p *parser) upstream(d *conflex.Directive) *ParseError {
-	if len(d.Args()) != 1 {
-		return p.wrongCount(d)
-	}
-	b := &block{seen: map[string]bool{}, depth: len(p.files)}
+	b := &block{seen: map[string]bool{}}
 	b.Config.Name, b.Stream = d.Words[1], p.section.stream
 	b.File, b.Line = p.file(), d.Line
 	b.Keepalive = defaultKeepalive
@@ -57,7 +53,11 @@ func (p *parser) upstream(d *conflex.Directive) *ParseError {
 		return err
 	}
 	p.block = b
-	err := p.walkBlock(d.Block)
+	where := inUpstream
+	if b.Stream {
+		where = inStreamUpstream
+	}
+	err := p.walk(d.Block, position{where: where})
 	p.block = nil
 	if err != nil {
 		return err
@@ -106,83 +106,6 @@ func lineOf(file string, line int) string {
 	return fmt.Sprintf("%s, line %d", file, line)
 }
 
-// walkBlock executes the directives of an upstream block, or of a file
-// that it includes.
-func (p *parser) walkBlock(b *conflex.Block) *ParseError {
-	for _, d := range b.Directives {
-		if err := p.inBlock(d); err != nil {
-			return err
-		}
-	}
-	return p.syntax(b.Err)
-}
-
-// A blockCommand is a directive of upstream blocks: how many arguments it
-// takes, and what it does.
-type blockCommand struct {
-	least, most int
-	run         func(*parser, *conflex.Directive) *ParseError
-	// other: neither server, sticky nor a method.
-	other bool
-}
-
-const many = 1 << 30
-
-// blockCommands is filled in init, since include leads back here.
-var blockCommands map[string]blockCommand
-
-func init() {
-	blockCommands = map[string]blockCommand{
-		"server":             {1, many, (*parser).server, false},
-		"sticky":             {2, many, (*parser).sticky, false},
-		"hash":               {1, 2, (*parser).hash, false},
-		"ip_hash":            {0, 0, (*parser).ipHash, false},
-		"least_conn":         {0, 0, (*parser).leastConn, false},
-		"least_time":         {1, 2, (*parser).leastTime, false},
-		"random":             {0, 2, (*parser).random, false},
-		"zone":               {1, 2, (*parser).zone, true},
-		"keepalive":          {1, 2, (*parser).keepalive, true},
-		"keepalive_requests": {1, 1, (*parser).keepaliveRequests, true},
-		"keepalive_time":     {1, 1, (*parser).keepaliveTime, true},
-		"keepalive_timeout":  {1, 1, (*parser).keepaliveTimeout, true},
-		"resolver":           {1, many, (*parser).resolver, true},
-		"resolver_timeout":   {1, 1, (*parser).resolverTimeout, true},
-		"include":            {1, 1, (*parser).includeServers, true},
-	}
-}
-
-// inBlock executes a directive of an upstream block.
-func (p *parser) inBlock(d *conflex.Directive) *ParseError {
-	name, where := cstr(d.Name()), inUpstream
-	if p.section.stream {
-		where = inStreamUpstream
-	}
-	switch command(d.Name(), where) {
-	case unknown:
-		return p.foreignDirective(d)
-	case notHere:
-		return p.refuse(d, name, `"`+name+`" directive is not allowed here`, hintNotHere(d, where))
-	}
-	if d.Block != nil {
-		return p.refuse(d, name, `directive "`+name+`" is not terminated by ";"`, hintUnterminated(d))
-	}
-	c := blockCommands[d.Name()]
-	if n := len(d.Args()); n < c.least || n > c.most {
-		if d.Name() == "sticky" && p.olderSticky(d) {
-			return p.stickyOlder(d, p.wrongCount(d))
-		}
-		return p.wrongCount(d)
-	}
-	if c.other && len(p.files) == p.block.depth {
-		p.block.Other = append(p.block.Other, d.Words)
-	}
-	return c.run(p, d)
-}
-
-func (p *parser) includeServers(d *conflex.Directive) *ParseError {
-	return p.include(d, p.walkBlock)
-}
-
 // endSection makes the checks that nginx makes at the end of http { } or
 // stream { }, in its order: upstream by upstream, then the variables.
 func (p *parser) endSection() *ParseError {
@@ -203,6 +126,7 @@ func (p *parser) endSection() *ParseError {
 		}
 		p.out.Blocks = append(p.out.Blocks, b.Block)
 	}
+	p.unreadRetries()
 	return nil
 }
 

@@ -11,16 +11,19 @@ import (
 type parser struct {
 	opts *ParseOptions
 	out  *File
-	// files are the include files that are open, includes how many there were.
+	// files are the include files that are open; included counts all there were.
 	files    []string
-	includes int
-	// zones are the shared memory zones of the whole text.
-	zones map[string]*zone
+	included int
+	// zones are the shared memory zones of the whole text, by name and in order.
+	zones   map[string]*zone
+	inOrder []*zone
 	// http and stream say which sections there were; section is the one
 	// that is read, block the upstream block in it.
 	http, stream bool
 	section      *section
 	block        *block
+	// at is where the directive is that is executed.
+	at position
 	// noted are the names of foreign directives that have been mentioned.
 	noted map[string]bool
 	// located: the location that was asked for passes to an upstream.
@@ -40,14 +43,16 @@ type section struct {
 	// section itself makes.
 	uses    []string
 	defined map[string]bool
-	// passes are what passes to a name, by the name in lower case.
-	passes map[string][]*pass
+	// passes are what passes to a name, by the name in lower case; dynamic what passes
+	// to a variable.
+	passes  map[string][]*pass
+	dynamic []*pass
 	// resolver: there is one on the section's own level.
 	resolver bool
 }
 
-// A position is where a directive stands: what may stand there, and the level
-// whose settings hold.
+// A position is where a directive is: what may be there, and the level whose settings
+// hold. In an upstream block there is no level.
 type position struct {
 	where place
 	level *level
@@ -56,13 +61,11 @@ type position struct {
 // text reads the text itself. One without http { } and stream { } is read as
 // the inside of an http { }.
 func (p *parser) text(b *conflex.Block) *ParseError {
-	var err *ParseError
-	if isWhole(b) {
-		err = p.walk(b, position{inMain, nil})
-	} else {
-		err = p.inSection(false, func(at position) *ParseError { return p.walk(b, at) })
+	read := func() *ParseError { return p.walk(b, position{where: inMain}) }
+	if !isWhole(b) {
+		read = func() *ParseError { return p.readSection(b, inHTTP) }
 	}
-	if err != nil {
+	if err := read(); err != nil {
 		return err
 	}
 	return p.checkZones()
@@ -81,170 +84,139 @@ func isWhole(b *conflex.Block) bool {
 	return false
 }
 
-// inSection reads a section and does what nginx does at its end.
-func (p *parser) inSection(stream bool, read func(position) *ParseError) *ParseError {
-	p.section = &section{stream: stream, byName: map[string][]*upstreamRef{},
-		defined: map[string]bool{}, passes: map[string][]*pass{}}
-	at := position{inHTTP, &level{}}
-	if stream {
-		at.where = inStream
-	}
-	err := read(at)
-	if err == nil {
-		err = p.endSection()
-	}
-	p.section = nil
-	return err
-}
-
 // walk executes the directives of a block, up to the place where the text goes
 // wrong.
 func (p *parser) walk(b *conflex.Block, at position) *ParseError {
+	outer := p.at
+	defer func() { p.at = outer }()
+	p.at = at
 	for _, d := range b.Directives {
-		if err := p.directive(d, at); err != nil {
+		if err := p.directive(d); err != nil {
 			return err
 		}
 	}
 	return p.syntax(b.Err)
 }
 
-// directive executes a directive outside the upstream blocks.
-func (p *parser) directive(d *conflex.Directive, at position) *ParseError {
-	verdict := command(d.Name(), at.where)
-	if err := p.standing(d, verdict, at); err != nil {
-		return err
+// directive executes one directive, as the table has it.
+func (p *parser) directive(d *conflex.Directive) *ParseError {
+	c, known := find(d.Name(), p.at.where)
+	if c == nil && p.readsAnyway(d) {
+		c, _ = find(d.Name(), anywhere)
 	}
-	if verdict == unknown || verdict == notHere && !p.readsAnyway(d) {
-		return p.foreignOutside(d, at)
+	switch {
+	case c == nil && !known:
+		return p.unknown(d)
+	case c == nil:
+		return p.misplaced(d)
+	case c.form == simple && d.Block != nil:
+		return p.refuse(d, cstr(d.Name()), `directive "`+cstr(d.Name())+`" is not terminated by ";"`, hintUnterminated(d))
+	case c.form == braces && d.Block == nil:
+		return p.refuse(d, cstr(d.Name()), `directive "`+cstr(d.Name())+`" has no opening "{"`, hintNoBrace(d))
+	case c.do == nil:
+		p.define(d)
+		return p.skip(d)
+	case len(d.Args()) < c.least || len(d.Args()) > c.most:
+		return p.wrongCount(d)
 	}
 	p.define(d)
-	switch d.Name() {
-	case "include":
-		return p.include(d, func(b *conflex.Block) *ParseError { return p.walk(b, at) })
-	case "http", "stream":
-		return p.sectionDirective(d)
-	case "upstream":
-		return p.upstream(d)
-	case "server", "location", "if", "limit_except":
-		return p.levelDirective(d, at)
-	case "map", "geo", "types", "split_clients", "charset_map":
-		return p.table(d.Block)
-	case "resolver":
-		if at.where&(inHTTP|inStream) != 0 {
-			p.section.resolver = true
-		}
-		return nil
-	}
-	if d.Block != nil { // events, mail
-		return p.syntax(d.Block.Syntax())
-	}
-	return p.retryDirective(d, at)
+	return c.do(p, d)
 }
 
 // readsAnyway reports whether a lenient reading goes into a block that nginx
 // would not have in this place: a location beside its upstream, as people paste it.
 func (p *parser) readsAnyway(d *conflex.Directive) bool {
-	return p.section != nil && d.Block != nil && (d.Name() == "location" || d.Name() == "upstream")
+	return p.opts.Lenient && p.at.level != nil && d.Block != nil && (d.Name() == "location" || d.Name() == "upstream")
 }
 
-// standing checks that a directive's name is known here, and how it ends.
-func (p *parser) standing(d *conflex.Directive, v verdict, at position) *ParseError {
-	name := cstr(d.Name())
+// misplaced deals with a directive of nginx's own that may not be here.
+func (p *parser) misplaced(d *conflex.Directive) *ParseError {
+	if p.opts.Lenient && p.at.where&anyUpstream == 0 {
+		return p.foreignOutside(d)
+	}
+	return p.refuse(d, cstr(d.Name()), `"`+cstr(d.Name())+`" directive is not allowed here`, hintNotHere(d, p.at.where))
+}
+
+// unknown deals with a directive that is not nginx's.
+func (p *parser) unknown(d *conflex.Directive) *ParseError {
 	switch {
-	case v == simple && d.Block != nil:
-		return p.refuse(d, name, `directive "`+name+`" is not terminated by ";"`, hintUnterminated(d))
-	case v == braces && d.Block == nil:
-		return p.refuse(d, name, `directive "`+name+`" has no opening "{"`, hintNoBrace(d))
-	case v == notHere && !p.opts.Lenient:
-		return p.refuse(d, name, `"`+name+`" directive is not allowed here`, hintNotHere(d, at.where))
-	case v == unknown && !p.passesOutside(d, at):
-		return p.refuse(d, name, `unknown directive "`+name+`"`, hintUnknown(d))
+	case p.at.where&anyUpstream != 0:
+		return p.foreignDirective(d)
+	case p.passesOutside(d):
+		return p.foreignOutside(d)
 	}
-	return nil
+	return p.refuse(d, cstr(d.Name()), `unknown directive "`+cstr(d.Name())+`"`, hintUnknown(d))
 }
 
-func (p *parser) sectionDirective(d *conflex.Directive) *ParseError {
-	if len(d.Args()) > 0 {
-		return p.wrongCount(d)
+// skip reads a directive for its grammar alone.
+func (p *parser) skip(d *conflex.Directive) *ParseError { return p.syntax(d.Block.Syntax()) }
+
+// opensSection reads http { } or stream { }, of which a text has at most one each.
+func opensSection(where place) action {
+	return func(p *parser, d *conflex.Directive) *ParseError {
+		seen := &p.http
+		if where == inStream {
+			seen = &p.stream
+		}
+		if *seen {
+			return p.refuse(d, d.Name(), `"`+d.Name()+`" directive is duplicate`, "")
+		}
+		*seen = true
+		return p.readSection(d.Block, where)
 	}
-	stream := d.Name() == "stream"
-	seen := &p.http
-	if stream {
-		seen = &p.stream
-	}
-	if *seen {
-		return p.refuse(d, d.Name(), `"`+d.Name()+`" directive is duplicate`, "")
-	}
-	*seen = true
-	return p.inSection(stream, func(at position) *ParseError { return p.walk(d.Block, at) })
 }
 
-// levelDirective reads a block that inherits the settings of the one around it.
-func (p *parser) levelDirective(d *conflex.Directive, at position) *ParseError {
-	inner := position{level: &level{parent: at.level}}
-	if err := p.levelWords(d); err != nil {
+// readSection reads the inside of a section and does what nginx does at its end.
+func (p *parser) readSection(b *conflex.Block, where place) *ParseError {
+	p.section = &section{stream: where == inStream, byName: map[string][]*upstreamRef{},
+		defined: map[string]bool{}, passes: map[string][]*pass{}}
+	defer func() { p.section = nil }()
+	if err := p.walk(b, position{where, &level{}}); err != nil {
 		return err
 	}
-	switch d.Name() {
-	case "server":
-		inner.where = inHTTPServer
-		if at.where == inStream {
-			inner.where = inStreamServer
-		}
-	case "location":
-		inner.where = inLocation
-		inner.level.location = strings.Join(d.Args(), " ")
-	case "if":
-		inner.where = inServerIf
-		if at.where == inLocation {
-			inner.where = inLocationIf
-		}
-	case "limit_except":
-		inner.where = inLimitExcept
-	}
-	if inner.level.location == "" && at.level != nil {
-		inner.level.location = at.level.location
-	}
-	return p.walk(d.Block, inner)
+	return p.endSection()
 }
 
-// levelWords checks the words in front of such a block.
-func (p *parser) levelWords(d *conflex.Directive) *ParseError {
-	n := len(d.Args())
-	switch d.Name() {
-	case "server":
-		if n != 0 {
-			return p.wrongCount(d)
-		}
-	case "location":
-		if n < 1 || n > 2 {
-			return p.wrongCount(d)
-		}
-		if m := d.Words[1]; n == 2 && m != "=" && m != "^~" && m != "~" && m != "~*" {
-			return p.refuse(d, m, `invalid location modifier "`+m+`"`, "modifiers are =, ^~, ~ and ~*")
-		}
-	default:
-		if n == 0 {
-			return p.wrongCount(d)
-		}
+// opensLevel reads a block that inherits the settings of the one around it.
+func opensLevel(where place) action {
+	return func(p *parser, d *conflex.Directive) *ParseError {
+		return p.walk(d.Block, position{where, &level{parent: p.at.level, location: p.at.level.location}})
 	}
-	return nil
+}
+
+// location reads a location, whose words name its level.
+func (p *parser) location(d *conflex.Directive) *ParseError {
+	if m := d.Words[1]; len(d.Words) == 3 && m != "=" && m != "^~" && m != "~" && m != "~*" {
+		return p.refuse(d, m, `invalid location modifier "`+m+`"`, "modifiers are =, ^~, ~ and ~*")
+	}
+	return p.walk(d.Block, position{inLocation, &level{parent: p.at.level, location: strings.Join(d.Args(), " ")}})
 }
 
 // table reads a block whose lines are not directives, such as map's. Only
 // include is one.
-func (p *parser) table(b *conflex.Block) *ParseError {
+func (p *parser) table(d *conflex.Directive) *ParseError { return p.lines(d.Block) }
+
+func (p *parser) lines(b *conflex.Block) *ParseError {
 	for _, d := range b.Directives {
 		if d.Block != nil {
 			return p.refuse(d, d.Name(), `unexpected "{"`, `quotes go around a word with braces`)
 		}
 		if d.Name() == "include" && len(d.Words) == 2 && p.opts.Include != nil {
-			if err := p.include(d, p.table); err != nil {
+			if err := p.includes(d, p.lines); err != nil {
 				return err
 			}
 		}
 	}
 	return p.syntax(b.Err)
+}
+
+// sectionResolver notes a resolver on the section's own level.
+func (p *parser) sectionResolver(d *conflex.Directive) *ParseError {
+	if p.section.resolver {
+		return p.duplicate(d)
+	}
+	p.section.resolver = true
+	return nil
 }
 
 // define remembers the variables that a directive makes: set, map and their
@@ -255,7 +227,7 @@ func (p *parser) define(d *conflex.Directive) {
 	}
 	for i, w := range d.Words {
 		if i > 0 && strings.HasPrefix(w, "$") && definesVariables(d.Name()) {
-			p.section.defined[strings.ToLower(w[1:])] = true
+			p.section.defined[lower(w[1:])] = true
 		}
 		p.defineGroups(w)
 	}
@@ -267,13 +239,13 @@ func (p *parser) define(d *conflex.Directive) {
 }
 
 // definesVariables reports whether a directive's arguments name new variables.
-// Of a foreign one nobody knows: its variables are taken to be new.
+// Those of an unknown directive are taken to be new.
 func definesVariables(name string) bool {
 	switch name {
 	case "set", "map", "geo", "split_clients", "auth_request_set", "perl_set":
 		return true
 	}
-	return command(name, anywhere) == unknown
+	return !isKnown(name)
 }
 
 // defineGroups finds (?<name>...), (?P<name>...) and (?'name'...).
@@ -289,7 +261,7 @@ func (p *parser) defineGroups(word string) {
 			continue
 		}
 		if end := strings.IndexAny(rest[1:], ">'"); end > 0 {
-			p.section.defined[strings.ToLower(rest[1:1+end])] = true
+			p.section.defined[lower(rest[1:1+end])] = true
 		}
 	}
 }

@@ -33,7 +33,7 @@ func (p *parser) addZone(d *conflex.Directive, name string, size int64, kind zon
 	z := p.zones[name]
 	if z == nil {
 		z = &zone{name: name, size: size, kind: kind}
-		p.zones[name] = z
+		p.zones[name], p.inOrder = z, append(p.inOrder, z)
 		return z, nil
 	}
 	if z.kind != kind {
@@ -50,17 +50,12 @@ func (p *parser) addZone(d *conflex.Directive, name string, size int64, kind zon
 	return z, nil
 }
 
-// checkZones looks for zones whose size nobody has said. nginx names no line.
+// checkZones looks for zones that have no size. nginx names no line.
 func (p *parser) checkZones() *ParseError {
-	for _, b := range p.out.Blocks {
-		for _, words := range b.Other {
-			if words[0] != "zone" {
-				continue
-			}
-			if z := p.zones[words[1]]; z != nil && z.size == 0 {
-				return &ParseError{Word: z.name, Message: `zero size shared memory zone "` + z.name + `"`,
-					Hint: "write the size in one of the zone lines, such as zone " + z.name + " 256k;"}
-			}
+	for _, z := range p.inOrder {
+		if z.size == 0 {
+			return &ParseError{Word: z.name, Message: `zero size shared memory zone "` + z.name + `"`,
+				Hint: "write the size in one of the zone lines, such as zone " + z.name + " 256k;"}
 		}
 	}
 	return nil

@@ -97,7 +97,6 @@ type blockUpstream struct {
 	Servers          []blockServer
 	Peers            []blockPeer
 	Groups           []blockGroup
-	Other            [][]string
 	Effective        struct {
 		Keepalive json.RawMessage
 		Zone      *struct {
@@ -290,7 +289,6 @@ func (u *blockUpstream) check(t *testing.T, b *nginxconf.Block, hosts func(strin
 	assert.JSONEq(t, string(u.MethodDetail), blockJSON(t, blockMethod(b.Config.Method)))
 	assert.JSONEq(t, blockOrNull(u.Sticky), blockJSON(t, blockSticky(b.Config.Sticky)))
 	assert.JSONEq(t, blockOrNull(u.StickyOverridden), blockJSON(t, blockSticky(b.StickyLost)))
-	assert.Equal(t, u.Other, append([][]string{}, b.Other...))
 
 	assert.JSONEq(t, string(u.Effective.Keepalive), blockJSON(t, blockKeepalive(b)))
 	if z := u.Effective.Zone; z == nil {

@@ -144,7 +144,7 @@ func ExampleRetry_counts() {
 		}
 		resp.Body.Close()
 		failed := 0
-		for _, s := range up.State() {
+		for _, s := range up.Snapshot().Peers {
 			failed += int(s.Fails)
 		}
 		fmt.Printf("counts %q: /report is a %d, and %d of 3 servers are out\n", retry.Counts, resp.StatusCode, failed)

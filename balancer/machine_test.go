@@ -177,7 +177,7 @@ func (m *machine) follow() {
 
 // eligible returns a peer that a request can have for sure.
 func (m *machine) eligible(o *open) string {
-	for _, s := range m.up.State() {
+	for _, s := range m.up.Snapshot().Peers {
 		if o.backup && !s.Server.Backup || s.Removed || s.Server.Down || s.Server.Drain || s.Fails > 0 || s.Server.MaxConns > 0 && s.Conns >= int64(s.Server.MaxConns) {
 			continue
 		}
@@ -260,7 +260,7 @@ func (m *machine) exchange(t *rapid.T) {
 		m.broken[addr] = rapid.IntRange(0, 3).Draw(t, "broken") == 0
 	}
 	var well bool
-	for _, s := range m.up.State() {
+	for _, s := range m.up.Snapshot().Peers {
 		_, present := m.born[s.Server.Addr]
 		// Tries end only when every peer was asked.
 		well = well || present && !s.Removed && !m.broken[s.Server.Addr] && !s.Server.Down && !s.Server.Drain && s.Fails == 0 && s.Server.MaxConns == 0
@@ -283,11 +283,11 @@ func (m *machine) exchange(t *rapid.T) {
 
 // kept holds a change to what it must keep.
 func (m *machine) kept(t *rapid.T, change func() error) {
-	before := m.up.State()
+	before := m.up.Snapshot().Peers
 	require.NoError(t, change())
 	m.follow()
-	after := map[identity]balancer.PeerState{}
-	usable := func(list []balancer.PeerState) (sum [3]int) {
+	after := map[identity]peer.PeerSnapshot{}
+	usable := func(list []peer.PeerSnapshot) (sum [3]int) {
 		for _, s := range list {
 			if !s.Removed && !s.Server.Down && !s.Server.Drain {
 				sum[s.Group] += s.Server.Weight
@@ -295,7 +295,7 @@ func (m *machine) kept(t *rapid.T, change func() error) {
 		}
 		return sum
 	}
-	now := m.up.State()
+	now := m.up.Snapshot().Peers
 	for _, s := range now {
 		if !s.Removed {
 			after[identity{s.Server.Addr, m.born[s.Server.Addr]}] = s
@@ -361,9 +361,9 @@ func (m *machine) remove(t *rapid.T) {
 	s := m.line(t)
 	left := slices.DeleteFunc(m.up.Servers(), func(o balancer.Server) bool { return o.Addr == s.Addr || o.Backup })
 	if len(left) == 0 {
-		before := m.up.State()
+		before := m.up.Snapshot().Peers
 		require.Error(t, m.up.Remove(s.Addr))
-		require.Equal(t, before, m.up.State())
+		require.Equal(t, before, m.up.Snapshot().Peers)
 		return
 	}
 	m.kept(t, func() error { return m.up.Remove(s.Addr) })
@@ -377,17 +377,17 @@ func (m *machine) change(t *rapid.T) {
 }
 
 func (m *machine) refused(t *rapid.T) {
-	before, lines := m.up.State(), m.up.Servers()
+	before, lines := m.up.Snapshot().Peers, m.up.Servers()
 	require.Error(t, m.up.Add(ctxb, balancer.Server{Addr: "10.3.0.1:80", Weight: -1}))
 	require.Error(t, m.up.Add(ctxb, balancer.Server{Addr: "unknown:80", Resolve: true}))
-	require.Equal(t, before, m.up.State())
+	require.Equal(t, before, m.up.Snapshot().Peers)
 	require.Equal(t, lines, m.up.Servers())
 }
 
 func (m *machine) same(t *rapid.T) {
-	before := m.up.State()
+	before := m.up.Snapshot().Peers
 	require.NoError(t, m.up.Update(ctxb, m.up.Servers()))
-	require.Equal(t, before, m.up.State())
+	require.Equal(t, before, m.up.Snapshot().Peers)
 }
 
 // changeNames gives a name another answer and waits until it is looked up.
@@ -420,7 +420,7 @@ func (m *machine) check(t *rapid.T) {
 	for _, o := range m.open {
 		held[o.at.addr]++
 	}
-	for _, s := range m.up.State() {
+	for _, s := range m.up.Snapshot().Peers {
 		if s.Conns > 0 {
 			got[s.Server.Addr] += int(s.Conns)
 		}
@@ -446,7 +446,7 @@ func (m *machine) end(t *rapid.T) {
 	}
 	m.open = nil
 	m.check(t)
-	for _, s := range m.up.State() {
+	for _, s := range m.up.Snapshot().Peers {
 		if s.Server.Down || s.Server.Drain {
 			require.NoError(t, m.up.WaitDrained(ctxb, s.Server.Addr))
 		}
@@ -490,7 +490,7 @@ func TestManyWritersAndReaders(t *testing.T) {
 				if err := up.Remove(addr); err != nil {
 					t.Error(err)
 				}
-				up.State()
+				_ = up.Snapshot()
 				up.CloseIdleConnections()
 			}
 		})
@@ -514,6 +514,6 @@ func TestManyWritersAndReaders(t *testing.T) {
 	writers.Wait()
 	readers.Wait()
 	require.Equal(t, "keep", addrs(up))
-	require.Zero(t, up.State()[0].Conns)
+	require.Zero(t, up.Snapshot().Peers[0].Conns)
 	require.NotZero(t, idle.Load())
 }

@@ -32,7 +32,7 @@ func servers(addrs string) (list []balancer.Server) {
 // addrs returns the peers of an upstream in order.
 func addrs(up *balancer.Upstream) string {
 	var list []string
-	for _, s := range up.State() {
+	for _, s := range up.Snapshot().Peers {
 		list = append(list, s.Server.Addr)
 	}
 	return strings.Join(list, " ")
@@ -62,13 +62,13 @@ func TestUpdate(t *testing.T) {
 	require.NoError(t, up.UpdateServer(ctx, "e", func(s *balancer.Server) { s.Weight, s.Backup = 7, true }))
 	require.Equal(t, "d f e", addrs(up), "backups come last")
 	require.Equal(t, []balancer.Server{{Addr: "d"}, {Addr: "e", Weight: 7, Backup: true}, {Addr: "f"}}, up.Servers())
-	require.Equal(t, 7, up.State()[2].Server.Weight)
+	require.Equal(t, 7, up.Snapshot().Peers[2].Server.Weight)
 }
 
 // What is refused changes nothing, and says which line is wrong.
 func TestUpdateIsAllOrNothing(t *testing.T) {
 	up := newUpstream(t, balancer.Config{Servers: servers("a b"), Resolver: names{"two": {"10.0.0.1", "10.0.0.2"}, "a": {"10.0.1.1"}, "b": {"10.0.1.2"}}})
-	ctx, before := context.Background(), up.State()
+	ctx, before := context.Background(), up.Snapshot().Peers
 	for name, tc := range map[string]struct {
 		change func() error
 		server int
@@ -93,7 +93,7 @@ func TestUpdateIsAllOrNothing(t *testing.T) {
 			require.ErrorAs(t, err, &e)
 			require.Equal(t, tc.server, e.Server)
 			require.Equal(t, tc.field, e.Field)
-			require.Equal(t, len(before), len(up.State()))
+			require.Equal(t, len(before), len(up.Snapshot().Peers))
 		})
 	}
 	err := up.Add(ctx, balancer.Server{Addr: "nobody:1"})
@@ -234,7 +234,7 @@ func TestUpdateWhileARequestIsOnItsWay(t *testing.T) {
 			// b, not yet tried, and a, which holds the request, go.
 			require.NoError(t, f.up.Update(context.Background(), servers("c d e")))
 			require.NoError(t, f.up.Remove("c"))
-			state := f.up.State()
+			state := f.up.Snapshot().Peers
 			last := state[len(state)-1]
 			require.Equal(t, "a", last.Server.Addr)
 			require.True(t, last.Removed)
@@ -383,7 +383,7 @@ func TestNoKeepalive(t *testing.T) {
 			}
 			clients.Wait()
 			p.conns.want(t, 0)
-			for _, s := range up.State() {
+			for _, s := range up.Snapshot().Peers {
 				require.Zero(t, s.Fails)
 			}
 		})
@@ -581,7 +581,7 @@ func TestCloseUnderLoad(t *testing.T) {
 				require.NoError(t, up.Close())
 				clients.Wait()
 				p.conns.want(t, 0)
-				for _, s := range up.State() {
+				for _, s := range up.Snapshot().Peers {
 					require.Zero(t, s.Conns)
 					require.Zero(t, s.Fails)
 				}

@@ -156,12 +156,12 @@ func TestNamesAreLookedUpAgain(t *testing.T) {
 		try := up.Start(context.Background(), balancer.Input{})
 		require.True(t, try.Next())
 		require.NoError(t, try.Done(errors.New("broken")))
-		before := up.State()
+		before := up.Snapshot().Peers
 
 		// Shuffled, with what was there twice: no change at all.
 		z.set("app", "::1 10.0.0.1 ::ffff:10.0.0.2 10.0.0.1")
 		next()
-		require.Equal(t, before, up.State())
+		require.Equal(t, before, up.Snapshot().Peers)
 		require.Empty(t, l.take())
 
 		// What stays keeps its state; what is new is new.
@@ -170,16 +170,16 @@ func TestNamesAreLookedUpAgain(t *testing.T) {
 		next()
 		require.Equal(t, "10.0.0.1:81 10.0.0.3:81 10.1.0.2:80 10.1.0.1:80", addrs(up))
 		require.Equal(t, "set; app +10.0.0.3 -10.0.0.2 -::1", l.take(), "in order")
-		require.EqualValues(t, 1, up.State()[0].Fails)
-		require.Equal(t, 3, up.State()[1].Server.Weight)
-		require.Equal(t, "app:81", up.State()[1].Server.Name)
+		require.EqualValues(t, 1, up.Snapshot().Peers[0].Fails)
+		require.Equal(t, 3, up.Snapshot().Peers[1].Server.Weight)
+		require.Equal(t, "app:81", up.Snapshot().Peers[1].Server.Name)
 
 		// A failure keeps the last good set.
 		z.set("app", "")
 		next()
 		next()
 		require.Equal(t, "app error; app error", l.take())
-		require.Equal(t, 4, len(up.State()))
+		require.Equal(t, 4, len(up.Snapshot().Peers))
 		z.set("app", "10.0.0.1")
 		next()
 		require.Equal(t, "set; app -10.0.0.3", l.take())
@@ -298,7 +298,7 @@ func TestUpdateWhileNamesAreLookedUp(t *testing.T) {
 
 // peersOf describes peers: "10.0.0.1:80 w=2 b", b for a backup.
 func peersOf(up *balancer.Upstream) (list []string) {
-	for _, s := range up.State() {
+	for _, s := range up.Snapshot().Peers {
 		text := s.Server.Addr + " w=" + string('0'+rune(s.Server.Weight))
 		if s.Server.Backup {
 			text += " b"
@@ -338,7 +338,7 @@ func TestService(t *testing.T) {
 			bubble(t, z, list, func(up *balancer.Upstream, l *told, next func()) {
 
 				require.ElementsMatch(t, tc.want, peersOf(up))
-				for _, s := range up.State() {
+				for _, s := range up.Snapshot().Peers {
 					require.Contains(t, []string{"n1", "n2", "n3", "10.9.9.9"}, s.Server.Name, "the host is the text of the ring")
 				}
 			})
@@ -370,7 +370,7 @@ func TestServiceIsLookedUpAgain(t *testing.T) {
 		z.set("_http._tcp.app", ".:0 1 1, :81 1 1, n1:0 1 1")
 		next()
 		require.Equal(t, "app error", l.take())
-		require.Equal(t, 2, len(up.State()))
+		require.Equal(t, 2, len(up.Snapshot().Peers))
 	})
 }
 

@@ -156,7 +156,7 @@ func TestClientLeaves(t *testing.T) {
 	log := <-logs
 	require.Equal(t, "-", log.Status())
 	require.Equal(t, balancer.Abandoned, log.Attempts()[0].Outcome)
-	require.Zero(t, up.State()[0].Fails)
+	require.Zero(t, up.Snapshot().Peers[0].Fails)
 }
 
 // A tunnel through the proxy holds its peer until it is closed.
@@ -187,11 +187,11 @@ func TestTunnel(t *testing.T) {
 	_, err = io.ReadFull(c, buf[:4])
 	require.NoError(t, err)
 	require.Equal(t, "ping", string(buf[:4]))
-	require.EqualValues(t, 1, up.State()[0].Conns)
+	require.EqualValues(t, 1, up.Snapshot().Peers[0].Conns)
 	c.Close()
 	log := <-logs
 	require.Equal(t, "101", log.Status())
-	for up.State()[0].Conns > 0 {
+	for up.Snapshot().Peers[0].Conns > 0 {
 		runtime.Gosched() // the proxy closes the tunnel in a goroutine of its own
 	}
 }

@@ -51,7 +51,7 @@ func TestResolve(t *testing.T) {
 			Servers: []balancer.Server{{Addr: tc.addr, Weight: 3}}})
 		require.NoError(t, err, tc.addr)
 		var got []string
-		for _, s := range up.State() {
+		for _, s := range up.Snapshot().Peers {
 			got = append(got, s.Server.Addr)
 			require.Equal(t, tc.addr, s.Server.Name)
 			require.Equal(t, 3, s.Server.Weight)

@@ -290,8 +290,8 @@ func TestBaseReturnsNothing(t *testing.T) {
 	r, _ := http.NewRequest("GET", "http://backend/", nil)
 	_, err = up.RoundTripper(nothing{}).RoundTrip(r)
 	require.ErrorContains(t, err, "neither an answer nor an error")
-	require.Zero(t, up.State()[0].Conns)
-	require.Nil(t, (*balancer.Upstream)(nil).State())
+	require.Zero(t, up.Snapshot().Peers[0].Conns)
+	require.Zero(t, (*balancer.Upstream)(nil).Snapshot())
 }
 
 type nothing struct{}
@@ -310,7 +310,7 @@ func TestMethodsHearOfRequests(t *testing.T) {
 	f.before = func(*http.Request) { f.clock.advance(70 * time.Millisecond) }
 	r, _ = f.request(context.Background(), "GET", "")
 	f.send(r)
-	require.EqualValues(t, 70, f.up.State()[0].Times.Header)
+	require.EqualValues(t, 70, f.up.Snapshot().Peers[0].Times.Header)
 }
 
 // A cancelled probe leaves the peer as it was; in nginx it heals it.
@@ -405,10 +405,10 @@ func TestUnclosedBodyIsVisible(t *testing.T) {
 	f.clock.advance(time.Minute)
 	other, err := f.rt.RoundTrip(r)
 	require.NoError(t, err)
-	require.Equal(t, time.Minute, f.up.State()[0].OldestHeld)
+	require.Equal(t, time.Minute, f.up.Snapshot().Peers[0].OldestHeld)
 	resp.Body.Close()
-	require.Less(t, f.up.State()[0].OldestHeld, time.Minute)
-	require.EqualValues(t, 1, f.up.State()[0].Conns)
+	require.Less(t, f.up.Snapshot().Peers[0].OldestHeld, time.Minute)
+	require.EqualValues(t, 1, f.up.Snapshot().Peers[0].Conns)
 	other.Body.Close()
 	// A caller that goes on with a body that is done touches nobody.
 	again, err := f.rt.RoundTrip(r)
@@ -416,6 +416,6 @@ func TestUnclosedBodyIsVisible(t *testing.T) {
 	resp.Body.Close()
 	resp.Body.Read(make([]byte, 1))
 	other.Body.Close()
-	require.EqualValues(t, 1, f.up.State()[0].Conns)
+	require.EqualValues(t, 1, f.up.Snapshot().Peers[0].Conns)
 	again.Body.Close()
 }

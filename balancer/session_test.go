@@ -67,17 +67,17 @@ func TestDialContext(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want+"-hello", string(got))
 		held := 0
-		for _, s := range up.State() {
+		for _, s := range up.Snapshot().Peers {
 			held += int(s.Conns)
 		}
 		require.Equal(t, 1, held)
 		require.NoError(t, c.Close())
 		require.ErrorIs(t, c.Close(), net.ErrClosed)
-		for _, s := range up.State() {
+		for _, s := range up.Snapshot().Peers {
 			require.Zero(t, s.Conns)
 		}
 	}
-	require.EqualValues(t, 1, up.State()[0].Fails, "it was asked once, and is out")
+	require.EqualValues(t, 1, up.Snapshot().Peers[0].Fails, "it was asked once, and is out")
 	require.Equal(t, "502, 200, 200, 200, 200", log.Status())
 }
 
@@ -112,9 +112,9 @@ func TestDialContextFails(t *testing.T) {
 			_, err = up.DialContext(ctx, "tcp", "")
 		}()
 		fails := map[string]int64{"error": 1}[mode]
-		require.Equal(t, fails, up.State()[0].Fails, mode)
-		require.Zero(t, up.State()[0].Conns, mode)
-		require.Zero(t, up.State()[1].Fails, "nothing is passed on")
+		require.Equal(t, fails, up.Snapshot().Peers[0].Fails, mode)
+		require.Zero(t, up.Snapshot().Peers[0].Conns, mode)
+		require.Zero(t, up.Snapshot().Peers[1].Fails, "nothing is passed on")
 	}
 	require.ErrorIs(t, err, context.Canceled)
 }
@@ -133,7 +133,7 @@ func TestDialContextTimeouts(t *testing.T) {
 	up := newUpstream(t, balancer.Config{Servers: servers("a b"), Dial: hang, Retry: balancer.Retry{ConnectTimeout: time.Millisecond}})
 	c, err := up.DialContext(context.Background(), "tcp", "")
 	require.NoError(t, err)
-	require.EqualValues(t, 1, up.State()[0].Fails)
+	require.EqualValues(t, 1, up.Snapshot().Peers[0].Fails)
 	// A connection that is none of the kernel's has what can be had.
 	require.ErrorIs(t, c.(interface{ CloseWrite() error }).CloseWrite(), errors.ErrUnsupported)
 	_, err = c.(syscall.Conn).SyscallConn()
@@ -145,7 +145,7 @@ func TestDialContextTimeouts(t *testing.T) {
 	defer cancel()
 	_, err = up.DialContext(ctx, "tcp", "")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.Zero(t, up.State()[0].Fails)
+	require.Zero(t, up.Snapshot().Peers[0].Fails)
 }
 
 // A TCP peer is live again at the connect, not at the end of the session; a UDP one
@@ -166,17 +166,17 @@ func TestLiveAgainAtTheConnect(t *testing.T) {
 			return c
 		}
 		dial().Close()
-		require.EqualValues(t, 1, up.State()[0].Fails)
+		require.EqualValues(t, 1, up.Snapshot().Peers[0].Fails)
 		fail = false
 		ck.advance(11 * time.Second)
 		c := dial()
-		for up.State()[0].Conns == 0 {
+		for up.Snapshot().Peers[0].Conns == 0 {
 			c.Close()
 			c = dial()
 		}
-		require.Equal(t, want, up.State()[0].Fails, network)
+		require.Equal(t, want, up.Snapshot().Peers[0].Fails, network)
 		c.Close()
-		require.Zero(t, up.State()[0].Fails)
+		require.Zero(t, up.Snapshot().Peers[0].Fails)
 	}
 }
 
@@ -212,11 +212,11 @@ func TestUDP(t *testing.T) {
 		require.NoError(t, c.SetReadDeadline(time.Unix(1, 0)))
 		_, err = c.Read(p)
 		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
-		require.Zero(t, up.State()[i].Fails, "the session is not over")
-		require.EqualValues(t, 1, up.State()[i].Conns)
+		require.Zero(t, up.Snapshot().Peers[i].Fails, "the session is not over")
+		require.EqualValues(t, 1, up.Snapshot().Peers[i].Conns)
 		require.NoError(t, c.Close())
-		require.EqualValues(t, i, up.State()[i].Fails)
-		require.Zero(t, up.State()[i].Conns)
+		require.EqualValues(t, i, up.Snapshot().Peers[i].Fails)
+		require.Zero(t, up.Snapshot().Peers[i].Conns)
 	}
 	_, isPacket := any(mustDial(t, up, "tcp4")).(net.PacketConn)
 	require.False(t, isPacket, "clients of DNS tell TCP from UDP by it")
@@ -256,7 +256,7 @@ func TestLeastTimeOfConnections(t *testing.T) {
 				require.Equal(t, "firstsecond", got.String())
 				ck.advance(time.Second)
 				require.NoError(t, c.Close())
-				times := up.State()[0].Times
+				times := up.Snapshot().Peers[0].Times
 				require.EqualValues(t, 100, times.Connect)
 				require.EqualValues(t, 150, times.Header, "the first byte")
 				require.Greater(t, times.Response, int64(1100))
@@ -384,7 +384,7 @@ func TestSessionIsShared(t *testing.T) {
 		}
 	}
 	wg.Wait()
-	for _, s := range up.State() {
+	for _, s := range up.Snapshot().Peers {
 		require.Zero(t, s.Conns)
 		require.Zero(t, s.Times.InflightReqs)
 	}
@@ -428,7 +428,7 @@ func TestDialThatPanics(t *testing.T) {
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, "502, 200", log.Status())
 	require.ErrorContains(t, log.Attempts()[0].Err, "angry")
-	require.Zero(t, up.State()[0].Conns)
+	require.Zero(t, up.Snapshot().Peers[0].Conns)
 }
 
 // A dial function that returns neither a connection nor an error has failed.
@@ -551,7 +551,7 @@ func TestHookClosesAtTheFirstByte(t *testing.T) {
 	require.NoError(t, err)
 	_, _ = c.Read(make([]byte, 1))
 	require.True(t, closed)
-	for _, s := range up.State() {
+	for _, s := range up.Snapshot().Peers {
 		require.Zero(t, s.Conns)
 	}
 }

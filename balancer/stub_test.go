@@ -77,7 +77,7 @@ func newFixture(t *testing.T, c balancer.Config, script string) *fixture {
 	f.up, f.rt = up, up.RoundTripper(f)
 	t.Cleanup(func() {
 		require.Zero(t, f.open.Load(), "bodies of answers left open")
-		for _, s := range up.State() {
+		for _, s := range up.Snapshot().Peers {
 			require.Zero(t, s.Conns, "peer %s is still held", s.Server.Addr)
 			require.Zero(t, s.OldestHeld)
 		}
@@ -227,7 +227,7 @@ func (f *fixture) asked() string {
 // fails returns the failures of the peers: "a=1 b=0".
 func (f *fixture) fails() string {
 	var out []string
-	for _, s := range f.up.State() {
+	for _, s := range f.up.Snapshot().Peers {
 		if s.Fails != 0 {
 			out = append(out, fmt.Sprintf("%s=%d", s.Server.Addr, s.Fails))
 		}

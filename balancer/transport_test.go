@@ -123,7 +123,7 @@ func upstream(t *testing.T, c balancer.Config, addrs ...string) *balancer.Upstre
 	up, err := balancer.New(context.Background(), c)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		for _, s := range up.State() {
+		for _, s := range up.Snapshot().Peers {
 			require.Zero(t, s.Conns, "%s is still held", s.Server.Addr)
 		}
 		up.Close()
@@ -400,7 +400,7 @@ func TestBrokenHTTP2ConnectionCountsOnce(t *testing.T) {
 			}
 			servers[0].CloseClientConnections()
 			wg.Wait()
-			require.Equal(t, tc.want, up.State()[0].Fails)
+			require.Equal(t, tc.want, up.Snapshot().Peers[0].Fails)
 		})
 	}
 }
@@ -428,7 +428,7 @@ func TestRefusedPeer(t *testing.T) {
 			require.EqualValues(t, 1, body.(*sentBody).closed.Load())
 		}
 		require.Equal(t, "502, 200", log.Status())
-		require.EqualValues(t, 1, up.State()[0].Fails)
+		require.EqualValues(t, 1, up.Snapshot().Peers[0].Fails)
 		require.Equal(t, balancer.KindError|balancer.KindConnect, log.Attempts()[0].Kind)
 	}
 }
@@ -518,7 +518,7 @@ func TestTimeouts(t *testing.T) {
 			require.Equal(t, tc.kind, e.Attempts[0].Kind, "%v", err)
 			require.Equal(t, 504, balancer.StatusCode(err))
 			require.True(t, e.Timeout())
-			require.EqualValues(t, 1, up.State()[0].Fails)
+			require.EqualValues(t, 1, up.Snapshot().Peers[0].Fails)
 		})
 	}
 }
@@ -568,7 +568,7 @@ func TestSlowDial(t *testing.T) {
 	r, _ := http.NewRequestWithContext(ctx, "GET", "http://backend/", nil)
 	_, err := rt.RoundTrip(r)
 	require.ErrorIs(t, err, context.Canceled)
-	require.Zero(t, up.State()[0].Fails)
+	require.Zero(t, up.Snapshot().Peers[0].Fails)
 	require.Equal(t, 499, balancer.StatusCode(err))
 }
 
@@ -618,7 +618,7 @@ func TestStaleConnection(t *testing.T) {
 				resp.Body.Close()
 			}
 			require.Equal(t, tc.want, log.Status())
-			require.Equal(t, tc.fails, up.State()[0].Fails)
+			require.Equal(t, tc.fails, up.Snapshot().Peers[0].Fails)
 		})
 	}
 }
@@ -642,7 +642,7 @@ func TestHeld(t *testing.T) {
 		require.NoError(t, err)
 		return resp
 	}
-	conns := func() int64 { return up.State()[0].Conns }
+	conns := func() int64 { return up.Snapshot().Peers[0].Conns }
 	for _, none := range []*http.Response{send("HEAD", "/"), send("GET", "/204")} {
 		require.Zero(t, conns())
 		none.Body.Close()
@@ -728,13 +728,13 @@ func TestUpgrade(t *testing.T) {
 	_, err = io.ReadFull(rw, p)
 	require.NoError(t, err)
 	require.Equal(t, "ping", string(p))
-	require.EqualValues(t, 1, up.State()[0].Conns)
+	require.EqualValues(t, 1, up.Snapshot().Peers[0].Conns)
 	require.NoError(t, rw.(interface{ CloseWrite() error }).CloseWrite())
 	_, err = rw.Read(p)
 	require.Equal(t, io.EOF, err)
-	require.EqualValues(t, 1, up.State()[0].Conns, "the end of one direction is not the end")
+	require.EqualValues(t, 1, up.Snapshot().Peers[0].Conns, "the end of one direction is not the end")
 	rw.Close()
-	require.Zero(t, up.State()[0].Conns)
+	require.Zero(t, up.Snapshot().Peers[0].Conns)
 }
 
 // A request that net/http refuses to send says nothing about the peers.
@@ -764,7 +764,7 @@ func TestRequestWrongInItself(t *testing.T) {
 			// A peer may have answered what came before the body turned out
 			// to be too long.
 			require.True(t, err != nil || name == "long body")
-			for _, s := range up.State() {
+			for _, s := range up.Snapshot().Peers {
 				require.Zero(t, s.Fails)
 				require.Zero(t, s.Conns)
 			}

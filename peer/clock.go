@@ -23,6 +23,9 @@ func wallClock() func() time.Duration {
 	return func() time.Duration { return epoch + time.Since(start) }
 }
 
+// wallTime is a time of the clock as time.Time.
+func wallTime(d time.Duration) time.Time { return time.Unix(0, int64(d)).UTC() }
+
 // now reads the clock.
 func (u *Upstream) now() Now {
 	d := u.clock()

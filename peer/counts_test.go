@@ -156,11 +156,11 @@ func TestSnapshotAsJSON(t *testing.T) {
 	require.Empty(t, u.get(r))
 	text, err := json.Marshal(u.Snapshot())
 	require.NoError(t, err)
-	require.JSONEq(t, `{"time": 1700000000000000000, "method": "round robin", "version": 1,
+	require.JSONEq(t, `{"time": "2023-11-14T22:13:20Z", "method": "round robin", "version": 1,
 		"requests": 1, "retries": 1, "no_live_peers": 1, "total": {"gets": 1, "ok": 0, "failed": 1, "next": 0, "abandoned": 0},
 		"events_dropped": 0, "hook_panics": 0, "peers": [
 		{"server": {"addr": "a", "name": "a", "weight": 5, "max_fails": 1, "fail_timeout": 10000000000}, "sid": "0cc175b9c0f1b6a831c399e269772661", "group": 0, "index": 0,
-		 "cw": 0, "ew": 0, "conns": 0, "fails": 1, "accessed": 1700000000, "checked": 1700000000, "out": true, "out_until": 1700000011000000000,
+		 "cw": 0, "ew": 0, "conns": 0, "fails": 1, "accessed": 1700000000, "checked": 1700000000, "out": true, "out_until": "2023-11-14T22:13:31Z",
 		 "gets": 1, "ok": 0, "failed": 1, "next": 0, "abandoned": 0},
 		{"server": {"addr": "b", "name": "b", "weight": 1, "max_fails": 1, "fail_timeout": 10000000000, "down": true}, "sid": "92eb5ffee6ae2fec3ad71c777531578f", "group": 0, "index": 1,
 		 "cw": 0, "ew": 1, "conns": 0, "fails": 0, "accessed": 0, "checked": 0,

@@ -11,8 +11,8 @@ import (
 // why, and which rule chose. It is a value of its own; nothing in it is shared
 // with the upstream.
 type Decision struct {
-	// Time is the clock's, since the Unix epoch.
-	Time time.Duration `json:"time"`
+	// Time is the clock's, in UTC.
+	Time time.Time `json:"time"`
 	// Method is the method in nginx's words.
 	Method string `json:"method"`
 	// Key, Client and Hint are what the request brought.
@@ -65,7 +65,7 @@ type Candidate struct {
 
 // before notes the state of every group that may be asked.
 func (d *Decision) before(u *Upstream, r *Request, now Now) {
-	*d = Decision{Time: now.Time, Method: u.name, Key: r.Key, Hint: r.Hint, Try: r.gets,
+	*d = Decision{Time: wallTime(now.Time), Method: u.name, Key: r.Key, Hint: r.Hint, Try: r.gets,
 		TriesLeft: r.tries, Winner: None, Peers: d.Peers[:0]}
 	if r.Client.IsValid() {
 		d.Client = r.Client.String()

@@ -125,7 +125,7 @@ func TestDecisionAsJSON(t *testing.T) {
 	require.NoError(t, u.Explain(u.begin(), d))
 	text, err := json.Marshal(d)
 	require.NoError(t, err)
-	require.JSONEq(t, `{"time": 1700000000000000000, "method": "round robin", "try": 1, "tries_left": 1,
+	require.JSONEq(t, `{"time": "2023-11-14T22:13:20Z", "method": "round robin", "try": 1, "tries_left": 1,
 		"winner": 0, "rule": "greatest current weight", "total": 2, "peers": [
 		{"addr": "a", "group": 0, "index": 0, "verdict": "considered", "weight": 2, "conns": 0, "max_fails": 1,
 		 "cw_before": 0, "cw_after": 0, "ew_before": 2, "ew_after": 2},
@@ -251,7 +251,7 @@ trunk.event=idle trunk.peer=b trunk.conns=0 trunk.fails=0 trunk.max_fails=1 trun
 trunk.event="names changed" trunk.host=app trunk.service=http trunk.added=[10.0.0.1] trunk.removed="[10.0.0.2 ::1]"
 trunk.event="look-up failed" trunk.host=app trunk.error="no such host"
 `, text.String())
-	require.Equal(t, u.now, last.Time)
+	require.Equal(t, u.now, time.Duration(last.Time.UnixNano()))
 	data, err := json.Marshal(last.Lookup)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"host": "app", "error": "no such host"}`, string(data))
@@ -350,7 +350,7 @@ func TestSnapshot(t *testing.T) {
 	a, c, b := s.Peers[0], s.Peers[1], s.Peers[2]
 	require.Equal(t, []string{"a", "c", "b"}, []string{a.Server.Addr, c.Server.Addr, b.Server.Addr})
 	require.True(t, a.Out)
-	require.Equal(t, u.now+11*time.Second, a.OutUntil)
+	require.Equal(t, u.now+11*time.Second, time.Duration(a.OutUntil.UnixNano()))
 	require.EqualValues(t, 1, a.Failed)
 	require.Equal(t, a.Gets-1, a.OK)
 	require.True(t, b.Removed)

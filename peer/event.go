@@ -48,8 +48,8 @@ func (k EventKind) MarshalText() ([]byte, error) { return []byte(k.String()), ni
 // it was made of.
 type Event struct {
 	Kind EventKind `json:"kind"`
-	// Time is the clock's, since the Unix epoch.
-	Time time.Duration `json:"time"`
+	// Time is the clock's, in UTC.
+	Time time.Time `json:"time"`
 	// Peer is whom it concerns; empty where that is no peer.
 	Peer Peer `json:"peer"`
 	// Fails are the peer's failures, EffectiveBefore and EffectiveAfter its

@@ -78,7 +78,7 @@ func (u *Upstream) Note(e Event) {
 func (u *Upstream) noteLocked(e Event) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	e.Time = u.now().Time
+	e.Time = wallTime(u.now().Time)
 	u.journal.write(e)
 }
 
@@ -140,6 +140,6 @@ func (g *Group) note(kind EventKind, i int, before int64, now Now) {
 	}
 	p := &g.peers[i]
 	w := p.load.Load()
-	j.write(Event{Kind: kind, Time: now.Time, Peer: g.peer(i), Fails: int64(failsOf(w)), Conns: int64(p.conns(w)),
+	j.write(Event{Kind: kind, Time: wallTime(now.Time), Peer: g.peer(i), Fails: int64(failsOf(w)), Conns: int64(p.conns(w)),
 		EffectiveBefore: before / g.unit, EffectiveAfter: p.ew / g.unit, Removed: g.index == leaving})
 }

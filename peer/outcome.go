@@ -3,6 +3,7 @@ package peer
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Outcome says how an attempt on a peer ended.
@@ -31,6 +32,9 @@ func (o Outcome) String() string {
 	}
 	return fmt.Sprintf("Outcome(%d)", uint8(o))
 }
+
+// MarshalText spells the outcome in lower case: "ok", "failed", "next", "abandoned".
+func (o Outcome) MarshalText() ([]byte, error) { return []byte(strings.ToLower(o.String())), nil }
 
 // ErrNoLivePeers is returned by Get when no peer can be had, in neither group:
 // nginx's "no live upstreams". No peer has changed.

@@ -488,6 +488,6 @@ func TestLeastBadOfTheOtherGroup(t *testing.T) {
 func TestOutForEver(t *testing.T) {
 	u := newUpdatable(t, nil, peer.Options{}, peer.Server{Addr: "a", FailTimeout: math.MaxInt64}, peer.Server{Addr: "b"})
 	require.NoError(t, u.Free(u.hold("a"), peer.Failed))
-	require.Equal(t, time.Duration(math.MaxInt64), u.Snapshot().Peers[0].OutUntil)
+	require.Equal(t, time.Unix(0, math.MaxInt64).UTC(), u.Snapshot().Peers[0].OutUntil)
 	require.Contains(t, u.explain(u.begin()), "failed 1 of 1, probe in 2")
 }

@@ -10,8 +10,8 @@ import "time"
 //
 //	Gets = OK + Failed + Next + Abandoned + what is held (Conns)
 type Snapshot struct {
-	// Time is the clock's, since the Unix epoch.
-	Time time.Duration `json:"time"`
+	// Time is the clock's, in UTC.
+	Time time.Time `json:"time"`
 	// Method is the method in nginx's words.
 	Method string `json:"method"`
 	// Version counts the sets, from 1.
@@ -48,9 +48,9 @@ type PeerSnapshot struct {
 	// Removed: the set does not have it any more.
 	Removed bool `json:"removed,omitempty"`
 	// Out: it has failed as often as it may. It is asked again from OutUntil on,
-	// since the Unix epoch.
-	Out      bool          `json:"out,omitempty"`
-	OutUntil time.Duration `json:"out_until,omitempty"`
+	// in UTC; the year 2262 stands for never.
+	Out      bool      `json:"out,omitempty"`
+	OutUntil time.Time `json:"out_until,omitzero"`
 	// Counts are the peer's since it was added. A changed set leaves them to those that
 	// stay; a peer that is added again begins anew.
 	Counts
@@ -79,7 +79,7 @@ func (u *Upstream) Snapshot() Snapshot {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := u.now()
-	s := Snapshot{Time: now.Time, Method: u.name, Version: u.set.Load().version,
+	s := Snapshot{Time: wallTime(now.Time), Method: u.name, Version: u.set.Load().version,
 		Retries: u.retries, NoLivePeers: u.noLivePeers, Total: u.forgotten}
 	if j := u.journal; j != nil {
 		s.EventsDropped = j.lost
@@ -107,7 +107,7 @@ func (g *Group) snapshot(i int) PeerSnapshot {
 	s := PeerSnapshot{Peer: g.peer(i), State: g.stateOf(i, w), Attached: g.cold[i].attached, Removed: g.index == leaving, Out: w&out != 0,
 		Counts: g.counts(i, w)}
 	if s.Out {
-		s.OutUntil = g.probe(i)
+		s.OutUntil = wallTime(g.probe(i))
 	}
 	return s
 }

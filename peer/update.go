@@ -169,9 +169,9 @@ func (u *Upstream) exchange(before, set *Set, selector Selector, attached []any)
 		u.record.updated(set, now)
 	}
 	if u.journal != nil && before.version > 0 {
-		u.journal.write(Event{Kind: SetChanged, Time: now.Time})
+		u.journal.write(Event{Kind: SetChanged, Time: wallTime(now.Time)})
 		for _, p := range gone {
-			u.journal.write(Event{Kind: PeerIdle, Time: now.Time, Peer: p.Peer, Removed: p.Removed})
+			u.journal.write(Event{Kind: PeerIdle, Time: wallTime(now.Time), Peer: p.Peer, Removed: p.Removed})
 		}
 	}
 	return gone

@@ -229,7 +229,7 @@ func (u *Upstream) noteBusy(r *Request, now Now) {
 	d := &Decision{}
 	d.before(u, r, now)
 	d.after(u, r, nil, None, now)
-	u.journal.write(Event{Kind: NoLivePeers, Time: now.Time, Decision: d})
+	u.journal.write(Event{Kind: NoLivePeers, Time: wallTime(now.Time), Decision: d})
 }
 
 // pick asks the method in the request's group, and then in the backup group,

@@ -154,7 +154,7 @@ func (k *kit) wait(ctx context.Context, d time.Duration) error {
 
 // byAddr finds the name of the peer with an address.
 func (k *kit) byAddr(addr string) (name string, ok bool) {
-	for _, s := range k.up.State() {
+	for _, s := range k.up.Snapshot().Peers {
 		if s.Server.Addr == addr {
 			return nameOf(s.Server), true
 		}

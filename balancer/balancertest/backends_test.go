@@ -71,7 +71,7 @@ func TestScripts(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, test.want, got)
 			backends.WantAsked(test.asked)
-			require.Equal(t, test.failed, lb.Upstream().State()[0].Fails)
+			require.Equal(t, test.failed, lb.Upstream().Snapshot().Peers[0].Fails)
 		})
 	}
 }
@@ -156,7 +156,7 @@ func TestSynctest(t *testing.T) {
 		require.NoError(t, err)
 		_, err = lb.Upstream().RoundTripper(backends).RoundTrip(r) // c is slower than the caller
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.Zero(t, lb.Upstream().State()[2].Fails, "which says nothing of c")
+		require.Zero(t, lb.Upstream().Snapshot().Peers[2].Fails, "which says nothing of c")
 		backends.WantAsked("a b c")
 
 		lb.WantNone("a", 9*time.Second)

@@ -102,7 +102,7 @@ func (k *kit) close() {
 	for try := range k.held {
 		try.Close()
 	}
-	for _, s := range k.up.State() {
+	for _, s := range k.up.Snapshot().Peers {
 		if s.Conns > 0 {
 			k.t.Errorf("balancertest: %s is still held by %d at the end of the test: was an answer's body not closed?",
 				nameOf(s.Server), s.Conns)
@@ -168,7 +168,7 @@ func nameOf(s balancer.Server) string {
 func (k *kit) known(name string) string {
 	k.t.Helper()
 	var names []string
-	for _, s := range k.up.State() {
+	for _, s := range k.up.Snapshot().Peers {
 		if name == nameOf(s.Server) || name == s.Server.Addr {
 			return nameOf(s.Server)
 		}

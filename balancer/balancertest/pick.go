@@ -77,7 +77,7 @@ func (lb *LB) Recover(name string) {
 func (k *kit) penance(name string) (wait time.Duration, failed bool) {
 	k.t.Helper()
 	unit := k.resolution()
-	for _, s := range k.up.State() {
+	for _, s := range k.up.Snapshot().Peers {
 		if nameOf(s.Server) != name || s.Fails == 0 {
 			continue
 		}
@@ -110,7 +110,7 @@ func (lb *LB) until(what, name string) *balancer.Try {
 // should have been: many rounds, even if it is in debt.
 func (k *kit) patience() int {
 	n := 1000
-	for _, s := range k.up.State() {
+	for _, s := range k.up.Snapshot().Peers {
 		n = min(n+20*s.Server.Weight, 1_000_000)
 	}
 	return n

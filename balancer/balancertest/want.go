@@ -128,7 +128,7 @@ func (k *kit) shares(counts map[string]int, n int) string {
 			fmt.Fprintf(&b, "  %s %d, %s\n", shown, counts[name], percent(float64(counts[name])/float64(max(n, 1))))
 		}
 	}
-	for _, s := range k.up.State() {
+	for _, s := range k.up.Snapshot().Peers {
 		line(nameOf(s.Server), nameOf(s.Server))
 	}
 	if counts[Nobody] > 0 {

@@ -105,7 +105,7 @@ func TestChartSaysWhatItDoesNotKnow(t *testing.T) {
 		{Winner: 0, Peers: []peer.Candidate{a, b}},
 		{Winner: 0, Peers: []peer.Candidate{backup}},
 	} {
-		d.Time = time.Duration(i)
+		d.Time = time.Unix(0, int64(i))
 		panel.Decision(&d)
 	}
 	panel.Watch(fixed{a, b, backup})

@@ -43,7 +43,7 @@ func TestHostileTexts(t *testing.T) {
 			for addr := s.get(r); addr != ""; addr = s.get(r) {
 				s.free(r, peer.Failed)
 			}
-			panel.Decision(&peer.Decision{Method: text, Client: text, Time: s.now, Peers: []peer.Candidate{{Addr: text, Detail: text}}})
+			panel.Decision(&peer.Decision{Method: text, Client: text, Time: time.Unix(0, int64(s.now)), Peers: []peer.Candidate{{Addr: text, Detail: text}}})
 
 			query := "?q=" + escape(text[:min(len(text), 8)])
 			for _, q := range []string{"", query} {
@@ -104,8 +104,8 @@ func TestSenselessStates(t *testing.T) {
 	panel.Decision(nil)
 	panel.Decision(&peer.Decision{})
 	panel.Decision(&peer.Decision{Winner: 7, Rule: "<script>", Peers: []peer.Candidate{{Group: -4, Verdict: 99}, {Group: 9}}})
-	panel.Decision(&peer.Decision{Winner: -9, Time: -1 << 63})
-	panel.Event(peer.Event{Kind: 99, Time: 1<<63 - 1})
+	panel.Decision(&peer.Decision{Winner: -9, Time: time.Unix(0, -1<<63)})
+	panel.Event(peer.Event{Kind: 99, Time: time.Unix(1<<40, 0)})
 	panel.Event(peer.Event{Kind: peer.NoLivePeers, Decision: &peer.Decision{Winner: 3}})
 	panel.Watch(senseless{})
 	parse(t, page, "")
@@ -118,7 +118,7 @@ func TestSenselessStates(t *testing.T) {
 type senseless struct{}
 
 func (senseless) Snapshot() peer.Snapshot {
-	return peer.Snapshot{Time: -time.Hour, Peers: []peer.PeerSnapshot{
+	return peer.Snapshot{Time: time.Unix(-3600, 0), Peers: []peer.PeerSnapshot{
 		{Peer: peer.Peer{Group: -1}}, {Peer: peer.Peer{Group: 77, Index: -3}},
 		{Peer: peer.Peer{Server: peer.Server{Weight: -5}}, State: peer.State{CurrentWeight: -1 << 63, EffectiveWeight: 1<<63 - 1, Conns: -1}},
 		{Peer: peer.Peer{Group: 1}}, {Peer: peer.Peer{Group: 1}},

@@ -3,6 +3,7 @@ package debugpage
 import (
 	"encoding/json"
 	"io"
+	"time"
 
 	"github.com/trunklb/trunk/peer"
 )
@@ -48,8 +49,11 @@ func (o *Options) report(k kept) upstreamReport {
 		Decisions: []decisionReport{}, Events: []eventReport{}}
 	if k.watched {
 		for i := range k.snapshot.Peers {
-			o.redact(&k.snapshot.Peers[i].Peer)
+			s := &k.snapshot.Peers[i]
+			s.OutUntil = bounded(s.OutUntil)
+			o.redact(&s.Peer)
 		}
+		k.snapshot.Time = bounded(k.snapshot.Time)
 		k.snapshot.HookPanic = o.told(Error, k.snapshot.HookPanic)
 		r.Snapshot = &k.snapshot
 	}
@@ -59,6 +63,7 @@ func (o *Options) report(k kept) upstreamReport {
 	for i := len(k.events) - 1; i >= 0; i-- {
 		h := &k.events[i]
 		e := eventReport{Event: h.Event, Times: h.times}
+		e.Time = bounded(e.Time)
 		o.redact(&e.Peer)
 		e.Lookup = o.lookup(h.Lookup)
 		if h.reason {
@@ -73,6 +78,7 @@ func (o *Options) report(k kept) upstreamReport {
 // decision is what may be told of one.
 func (o *Options) decision(k *pick) decisionReport {
 	d := k.copied()
+	d.Time = bounded(d.Time)
 	d.Key, d.Client, d.Hint = o.told(Key, d.Key), o.told(Client, d.Client), o.told(Hint, d.Hint)
 	for n := range d.Peers {
 		c := &d.Peers[n]
@@ -84,5 +90,24 @@ func (o *Options) decision(k *pick) decisionReport {
 func (o *Options) redact(p *peer.Peer) {
 	s := &p.Server
 	s.Addr, s.Name, s.Service = o.told(Addr, s.Addr), o.told(Addr, s.Name), o.told(Addr, s.Service)
+	s.TLSName, s.Host = o.told(Addr, s.TLSName), o.told(Addr, s.Host)
 	s.Route, p.SID = o.told(SID, s.Route), o.told(SID, p.SID)
+	s.Zone, s.Labels = o.told(Label, s.Zone), labels(s.Labels, func(value string) string { return o.told(Label, value) })
+}
+
+// bounded is a time that JSON has a form for: years of four digits.
+func bounded(t time.Time) time.Time {
+	if y := t.Year(); y < 1 || y > 9999 {
+		return time.Time{}
+	}
+	return t
+}
+
+// labels are labels with their values replaced.
+func labels(l peer.Labels, f func(value string) string) peer.Labels {
+	m := map[string]string{}
+	for name, value := range l.All() {
+		m[clip(name)] = f(value)
+	}
+	return peer.LabelsOf(m)
 }

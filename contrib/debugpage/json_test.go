@@ -18,7 +18,7 @@ type reported struct {
 	Upstreams []struct {
 		Name     string
 		Snapshot *struct {
-			Time    int64
+			Time    time.Time
 			Method  string
 			Version int
 			Peers   []struct {
@@ -31,7 +31,7 @@ type reported struct {
 		DecisionsSeen uint64 `json:"decisions_seen"`
 		Decisions     []struct {
 			Seq               uint64
-			Time              time.Duration
+			Time              time.Time
 			Key, Client, Hint string
 			Winner            int
 			Peers             []struct{ Addr string }
@@ -113,9 +113,16 @@ func TestRedactKnowsAllTexts(t *testing.T) {
 
 // fill writes a secret into every text below, but for those that may be told.
 func fill(v reflect.Value, field string) {
+	if v.Type() == reflect.TypeFor[peer.Labels]() {
+		v.Set(reflect.ValueOf(peer.Labels{}.With("label", "secret")))
+		return
+	}
+	if v.Type() == reflect.TypeFor[time.Time]() {
+		return
+	}
 	switch v.Kind() {
 	case reflect.String:
-		if field != "Method" && field != "Detail" {
+		if field != "Method" && field != "Detail" && field != "Rule" {
 			v.SetString("secret " + field)
 		}
 	case reflect.Pointer:
@@ -151,7 +158,7 @@ func TestRedact(t *testing.T) {
 	s.get(s.begin(&peer.Request{Key: "secret-key", Hint: "secret-hint"}))
 	s.picks(5, "secret1")
 	s.picks(1, "secret2")
-	panel.Decision(&peer.Decision{Time: s.now, Client: "secret-client", Peers: []peer.Candidate{{Addr: "secret1"}}})
+	panel.Decision(&peer.Decision{Time: time.Unix(0, int64(s.now)), Client: "secret-client", Peers: []peer.Candidate{{Addr: "secret1"}}})
 	sid := s.Snapshot().Peers[1].SID
 	for _, query := range []string{"", "?format=json"} {
 		body := ask(t, page, query).Body.String()

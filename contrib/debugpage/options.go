@@ -39,6 +39,7 @@ const (
 	Hint   Kind = "hint"   // the sid that a request brought
 	Addr   Kind = "addr"   // a peer's address, name or service
 	Error  Kind = "error"  // why a look-up failed, or how a hook panicked: it may tell any of these
+	Label  Kind = "label"  // a server's zone, or the value of a label
 	SID    Kind = "sid"    // a peer's session id or route; without a route the MD5 of its address
 )
 

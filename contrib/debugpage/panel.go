@@ -1,7 +1,6 @@
 package debugpage
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -119,7 +118,7 @@ func (p *Panel) kept() kept {
 			clipServer(&k.snapshot.Peers[i].Server)
 		}
 	}
-	slices.SortStableFunc(k.picks, func(a, b pick) int { return cmp.Compare(a.Time, b.Time) })
+	slices.SortStableFunc(k.picks, func(a, b pick) int { return a.Time.Compare(b.Time) })
 	return k
 }
 
@@ -139,7 +138,8 @@ func (p *Panel) copied() (kept, Source) {
 // clipServer bounds the texts of a server line. They are clipped wherever they come
 // from, so that peers are found again by them.
 func clipServer(s *peer.Server) {
-	for _, text := range []*string{&s.Addr, &s.Name, &s.Service, &s.Route} {
+	for _, text := range []*string{&s.Addr, &s.Name, &s.Service, &s.Route, &s.TLSName, &s.Host, &s.Zone} {
 		*text = strings.Clone(clip(*text))
 	}
+	s.Labels = labels(s.Labels, clip)
 }

@@ -28,7 +28,7 @@ func TestOnlyTheLastAreKept(t *testing.T) {
 	page := debugpage.New(&debugpage.Options{Picks: 3, Decisions: 5, Events: 2})
 	panel := page.Panel("u")
 	for i := range 10 {
-		panel.Decision(&peer.Decision{Key: fmt.Sprint(i), Time: time.Duration(i)})
+		panel.Decision(&peer.Decision{Key: fmt.Sprint(i), Time: time.Unix(0, int64(i))})
 		panel.Event(peer.Event{Kind: peer.SetChanged, Fails: int64(i), Dropped: 1})
 	}
 	u := report(t, page, "").Upstreams[0]
@@ -46,13 +46,13 @@ func TestOnlyTheLastAreKept(t *testing.T) {
 func TestDecisionsAreSortedByTime(t *testing.T) {
 	page := debugpage.New(nil)
 	for _, at := range []time.Duration{3, 1, 2, 2} {
-		page.Panel("u").Decision(&peer.Decision{Time: at})
+		page.Panel("u").Decision(&peer.Decision{Time: time.Unix(0, int64(at)).UTC()})
 	}
-	var got []time.Duration
+	var got []int64
 	for _, d := range report(t, page, "").Upstreams[0].Decisions {
-		got = append(got, d.Time)
+		got = append(got, d.Time.UnixNano())
 	}
-	equal(t, "times", fmt.Sprint(got), "[3ns 2ns 2ns 1ns]")
+	equal(t, "times", fmt.Sprint(got), "[3 2 2 1]")
 }
 
 // What makes room is what is well.

@@ -107,8 +107,8 @@ func (o *Options) row(p peer.PeerSnapshot, k *kept) row {
 		r.State = down
 	case s.Drain:
 		r.State = draining
-	case p.Out && k.snapshot.Time < p.OutUntil:
-		r.State, r.Note = out, "probe in "+span(p.OutUntil-k.snapshot.Time)
+	case p.Out && k.snapshot.Time.Before(p.OutUntil):
+		r.State, r.Note = out, "probe in "+span(p.OutUntil.Sub(k.snapshot.Time))
 	case p.Out:
 		r.State = due
 	case s.MaxConns > 0 && p.Conns >= int64(s.MaxConns):

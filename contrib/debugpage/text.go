@@ -58,11 +58,11 @@ func (o *Options) told(kind Kind, value string) string {
 // shown is what is shown of a value.
 func (o *Options) shown(kind Kind, value string) string { return visible(o.told(kind, value)) }
 
-// clock is a time since the Unix epoch as the time of the day, in UTC.
-func clock(d time.Duration) string { return time.Unix(0, int64(d)).UTC().Format("15:04:05.000") }
+// clock is a time as the time of the day, in UTC.
+func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }
 
 // instant is the same for machines.
-func instant(d time.Duration) string { return time.Unix(0, int64(d)).UTC().Format(time.RFC3339Nano) }
+func instant(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 // span is a duration as one says it: two places are enough.
 func span(d time.Duration) string {

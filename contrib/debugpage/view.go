@@ -41,7 +41,7 @@ type panelView struct {
 	Watched              bool
 	Method               string
 	Version              int
-	Now                  time.Duration
+	Now                  time.Time
 	Counts               []count // of the states
 	Gets                 uint64
 	Retries, NoLivePeers uint64
@@ -122,7 +122,7 @@ func counts(rows []row) []count {
 // decisionView is a decision in words.
 type decisionView struct {
 	Seq     uint64
-	Time    time.Duration
+	Time    time.Time
 	Age     time.Duration
 	Taken   string // ""; nobody
 	Rule    string
@@ -134,7 +134,7 @@ type decisionView struct {
 
 // decisions are the newest ones of which the winner is asked for, or which had
 // no winner among those that are.
-func (o *Options) decisions(k *kept, now time.Duration, query string) []decisionView {
+func (o *Options) decisions(k *kept, now time.Time, query string) []decisionView {
 	var all []decisionView
 	for i := len(k.picks) - 1; i >= 0 && len(all) < o.Decisions; i-- {
 		if v := o.words(&k.picks[i], now); v.concerns(query) {
@@ -144,14 +144,14 @@ func (o *Options) decisions(k *kept, now time.Duration, query string) []decision
 	return all
 }
 
-func (o *Options) words(k *pick, now time.Duration) decisionView {
+func (o *Options) words(k *pick, now time.Time) decisionView {
 	d := o.decision(k)
 	for n := range d.Peers {
 		c := &d.Peers[n]
 		c.Addr, c.Name, c.Detail = visible(c.Addr), visible(c.Name), visible(c.Detail)
 	}
 	d.Method = visible(clip(d.Method))
-	v := decisionView{Seq: d.Seq, Time: d.Time, Age: now - d.Time, Try: d.Try, Key: visible(d.Key), Text: d.String(), LeftOut: d.LeftOut}
+	v := decisionView{Seq: d.Seq, Time: d.Time, Age: now.Sub(d.Time), Try: d.Try, Key: visible(d.Key), Text: d.String(), LeftOut: d.LeftOut}
 	if w := d.Decision.Winner; w >= 0 {
 		v.Taken, v.Rule = d.Peers[w].Addr, d.Rule.String()
 	}
@@ -164,7 +164,7 @@ func (v *decisionView) concerns(query string) bool {
 
 // eventView is an event in words.
 type eventView struct {
-	Time    time.Duration
+	Time    time.Time
 	Age     time.Duration
 	Kind    string
 	Tone    string
@@ -175,11 +175,11 @@ type eventView struct {
 	Reason  string
 }
 
-func (o *Options) events(k *kept, now time.Duration, query string) []eventView {
+func (o *Options) events(k *kept, now time.Time, query string) []eventView {
 	var all []eventView
 	for i := len(k.events) - 1; i >= 0; i-- {
 		h := &k.events[i]
-		v := eventView{Time: h.Time, Age: now - h.Time, Kind: h.Kind.String(), Tone: tone(h.Kind),
+		v := eventView{Time: h.Time, Age: now.Sub(h.Time), Kind: h.Kind.String(), Tone: tone(h.Kind),
 			Peer: o.shown(Addr, h.Peer.Server.Addr), Text: eventText(&h.Event), Times: h.times, Dropped: h.Dropped}
 		if h.Lookup != nil {
 			v.Peer, v.Text = o.shown(Addr, h.Lookup.Host), o.lookupText(h.Lookup)

@@ -21,7 +21,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"github.com/trunklb/trunk/peer/recording"
 )
@@ -86,7 +85,7 @@ func replay(out io.Writer, in io.Reader) error {
 			name = s.Recording
 			fmt.Fprintf(w, "=== %s\n", name)
 		}
-		clock := time.Unix(0, int64(s.Time)).UTC().Format("15:04:05")
+		clock := s.Time.Format("15:04:05")
 		switch {
 		case s.Decision != nil:
 			fmt.Fprintf(w, "%s request %d\n%s\n", clock, s.Request, s.Decision)

@@ -77,7 +77,7 @@ func (l *load) step(name string, drained int) step {
 	s := l.since
 	s.name, s.drained = name, drained
 	now := map[string]bool{}
-	for _, p := range l.up.State() {
+	for _, p := range l.up.Snapshot().Peers {
 		now[p.Server.Addr] = true
 	}
 	for addr := range now {
@@ -99,7 +99,7 @@ func (l *load) begin() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.present = map[string]bool{}
-	for _, p := range l.up.State() {
+	for _, p := range l.up.Snapshot().Peers {
 		l.present[p.Server.Addr] = true
 	}
 }

@@ -86,7 +86,7 @@ func replace(ctx context.Context, up *balancer.Upstream, f *fleet, old *server) 
 	if err := up.UpdateServer(ctx, old.addr, func(s *balancer.Server) { s.Drain = true }); err != nil {
 		return 0, err
 	}
-	for _, s := range up.State() {
+	for _, s := range up.Snapshot().Peers {
 		if s.Server.Addr == old.addr {
 			held = int(s.Conns)
 		}

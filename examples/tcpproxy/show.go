@@ -52,7 +52,7 @@ func show(ctx context.Context, out io.Writer) error {
 	if err := say("b has died:", 9); err != nil {
 		return err
 	}
-	for _, s := range up.State() {
+	for _, s := range up.Snapshot().Peers {
 		fmt.Fprintf(out, "%s: failed %d\n", s.Server.Addr, s.Fails)
 	}
 	fmt.Fprintln(out, "\nEvery connection was answered. b was asked once after it had died, and is left\nalone for ten seconds.")

@@ -58,7 +58,7 @@ func (w *watched) failures() int {
 // peers returns the peers with their weight, backups with "b".
 func (w *watched) peers() string {
 	var list []string
-	for _, s := range w.State() {
+	for _, s := range w.Snapshot().Peers {
 		text := fmt.Sprint(s.Server.Addr, "*", s.Server.Weight)
 		if s.Server.Backup {
 			text += "b"
@@ -129,7 +129,7 @@ func TestFailures(t *testing.T) {
 			fail()
 			before := up.failures()
 			eventually(t, func() bool { return up.failures() > before+1 })
-			require.Equal(t, 1, len(up.State()))
+			require.Equal(t, 1, len(up.Snapshot().Peers))
 			s.be(false, false)
 			s.set(t, "app.test.", "A 10.0.1.1")
 			up.want(t, "10.0.1.1:80*1")
@@ -168,7 +168,7 @@ func TestThousandAddresses(t *testing.T) {
 	s.set(t, "app.test.", records...)
 	up := watch(t, s, patience, balancer.Server{Addr: "app.test.", Resolve: true})
 	var got []string
-	for _, p := range up.State() {
+	for _, p := range up.Snapshot().Peers {
 		got = append(got, p.Server.Addr)
 	}
 	slices.Sort(got)
@@ -176,7 +176,7 @@ func TestThousandAddresses(t *testing.T) {
 	require.Equal(t, want, got)
 	require.NotZero(t, s.count("tcp A"))
 	s.set(t, "app.test.", records[500:]...)
-	eventually(t, func() bool { return len(up.State()) == 500 })
+	eventually(t, func() bool { return len(up.Snapshot().Peers) == 500 })
 }
 
 // A name whose addresses come and go under requests loses none of them.

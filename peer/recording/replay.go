@@ -28,13 +28,13 @@ type Step struct {
 	// Op is the operation's name, Request the id of its request, as in the file.
 	Op      string
 	Request int64
-	// Time is the clock's, since the Unix epoch.
-	Time time.Duration
+	// Time is the clock's, in UTC.
+	Time time.Time
 	// State is how an attempt ended ("next" and "fin"): OK, FAILED, NEXT or
 	// ABANDONED.
 	State string
 	// Decision is how a get was decided; nil for other operations. It is
-	// written anew by the next get.
+	// overwritten by the next get.
 	Decision *peer.Decision
 }
 
@@ -179,7 +179,7 @@ func (p *player) step(op *operation) error {
 	if p.options.Each == nil {
 		return nil
 	}
-	s := &Step{Recording: string(p.header.Name), Number: p.number, Op: op.Op, Request: op.ID, Time: p.now, State: op.State}
+	s := &Step{Recording: string(p.header.Name), Number: p.number, Op: op.Op, Request: op.ID, Time: time.Unix(0, int64(p.now)).UTC(), State: op.State}
 	if op.Op == opGet {
 		s.Decision = &p.decision
 	}

@@ -3,8 +3,6 @@ module github.com/trunklb/trunk/contrib/debugpage
 go 1.25.0
 
 require (
-	github.com/trunklb/trunk v0.0.0
+	github.com/trunklb/trunk v0.1.0
 	golang.org/x/net v0.50.0
 )
-
-replace github.com/trunklb/trunk => ../../

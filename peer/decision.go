@@ -72,7 +72,7 @@ func (d *Decision) before(u *Upstream, r *Request, now Now) {
 	}
 	first := int(r.group)
 	if u.policy.LeastBad {
-		first = Primary // who is asked when all are out, in whatever group
+		first = Primary // a peer of either group may be the one that is asked when all are out
 	}
 	for gi := first; gi <= Backup; gi++ {
 		g := &u.groups[gi]
@@ -81,9 +81,9 @@ func (d *Decision) before(u *Upstream, r *Request, now Now) {
 			p, c := &g.peers[i], &g.cold[i]
 			w := p.load.Load()
 			k := Candidate{Addr: c.member.Addr, Group: gi, Index: i, Verdict: g.verdict(i, r, now),
-				Weight: p.weight / g.unit, Conns: int64(p.conns(w)), Fails: int64(failsOf(w)),
+				Weight: g.Weight(i), Conns: int64(p.conns(w)), Fails: int64(failsOf(w)),
 				MaxConns: int64(c.maxConns), MaxFails: int64(c.maxFails),
-				CurrentBefore: g.currentWeight(i) / g.unit, EffectiveBefore: p.ew / g.unit}
+				CurrentBefore: g.configured(g.currentWeight(i)), EffectiveBefore: g.configured(p.ew)}
 			if c.member.Name != k.Addr {
 				k.Name = c.member.Name
 			}
@@ -113,13 +113,13 @@ func (d *Decision) after(u *Upstream, r *Request, g *Group, winner int, now Now)
 	for n := range d.Peers {
 		k := &d.Peers[n]
 		of := &u.groups[k.Group]
-		k.CurrentAfter, k.EffectiveAfter = of.currentWeight(k.Index)/of.unit, of.peers[k.Index].ew/of.unit
+		k.CurrentAfter, k.EffectiveAfter = of.configured(of.currentWeight(k.Index)), of.configured(of.peers[k.Index].ew)
 		if explain := u.selector.Explain; explain != nil {
 			k.Detail = explain(of, r, k.Index, now)
 		}
 		if of == g && k.Index == winner {
 			d.Winner = n
-			d.Total = g.paid / g.unit
+			d.Total = g.configured(g.paid)
 		}
 	}
 	if d.Winner >= 0 && d.Rule == Undecided && r.payer == winner {

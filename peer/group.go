@@ -12,14 +12,14 @@ type Group struct {
 	// cold is what a walk does not touch.
 	peers  []state
 	cold   []cold
-	unit   int64 // what a weight of 1 counts: 1, unless a Policy needs finer ones
+	unit   int64 // what a weight of 1 counts: 1, unless a remedy needs finer ones
 	total  int64 // of the weights, in units
 	weight int64 // of the weights as configured
 	single bool
 	paid   int64 // what the last who paid has paid, for the Decision
 	// queues is the engine of a great group; nil: the scan.
 	queues *queues
-	// ramps are the peers whose effective weight is the Policy's matter.
+	// ramps are the peers whose effective weight is a remedy's matter.
 	ramps []ramp
 	// candidates is room for what Candidates returns.
 	candidates []int
@@ -40,9 +40,9 @@ type state struct {
 // cold is the rest of a peer's state.
 type cold struct {
 	accessed int64
-	penalty  int64  // what a failure takes from ew
-	maxFails uint32 // 0: never out
-	window   failTimes
+	penalty  int64                 // what a failure takes from ew
+	maxFails uint32                // 0: never out
+	window   *failTimes            // nil: no remedy counts by time
 	maxConns uint32                // 0: no limit
 	counts   [Abandoned + 1]uint64 // frees by outcome, but for OK
 	times    Times
@@ -83,9 +83,16 @@ func (g *Group) Single() bool { return g.single }
 // TotalWeight returns the sum of the weights, down peers included.
 func (g *Group) TotalWeight() int64 { return g.weight }
 
-// Weight returns the weight of peer i, in a unit of the group's: it is there
-// to be compared.
-func (g *Group) Weight(i int) int64 { return g.peers[i].weight }
+// Weight returns the weight of peer i as configured, at least 1.
+func (g *Group) Weight(i int) int64 { return g.configured(g.peers[i].weight) }
+
+// configured is a number of weight in the unit of the configuration.
+func (g *Group) configured(v int64) int64 {
+	if g.unit == 1 {
+		return v
+	}
+	return v / g.unit
+}
 
 // Conns returns how many requests hold peer i. A Selector that looks at it says so
 // as a Comparer.
@@ -223,8 +230,8 @@ func (g *Group) take(i int, r *Request, now Now) {
 	w := p.load.Load()
 	r.hold(p, &g.cold[i], now)
 	r.tried.add(p.slot)
-	if g.up.policy.BoundTries && g.cold[i].drain {
-		r.tries++
+	if h := g.up.remedies; h != nil {
+		h.taken(g, i, r)
 	}
 	if g.single {
 		return
@@ -247,7 +254,7 @@ func (g *Group) take(i int, r *Request, now Now) {
 
 // free takes peer i back (docs/parity.md, section 6).
 func (g *Group) free(i int, o Outcome, now Now) {
-	p, c := &g.peers[i], &g.cold[i]
+	p, c, h := &g.peers[i], &g.cold[i], g.up.remedies
 	p.load.free()
 	c.counts[o]++
 	switch {
@@ -255,10 +262,16 @@ func (g *Group) free(i int, o Outcome, now Now) {
 	case g.single:
 		p.load.healed()
 	case o == Failed:
-		ejected := g.fail(i, now)
+		maxFails := c.maxFails
+		if h != nil {
+			maxFails = h.maxFails(g, i, now)
+		}
+		ejected := p.load.failed(maxFails)
 		c.accessed, p.checked = now.Tick, now.Tick
 		before := p.ew
-		g.weaken(i, now)
+		if h == nil || !h.weaken(g, i, now) {
+			p.ew = max(0, p.ew-c.penalty)
+		}
 		g.note(PeerFailed, i, before, now)
 		if ejected {
 			g.note(PeerEjected, i, before, now)
@@ -274,19 +287,20 @@ func (g *Group) free(i int, o Outcome, now Now) {
 // alive clears the failures of a peer that answers, if it was taken more than
 // the fail timeout after its last failure.
 func (g *Group) alive(i int, now Now) {
-	p := &g.peers[i]
+	p, h := &g.peers[i], g.up.remedies
 	if g.cold[i].accessed >= p.checked {
 		return
 	}
 	w := p.load.Load()
-	if w&(fails|out) == 0 || w&out == 0 && g.up.policy.Window > 0 {
+	if w&(fails|out) == 0 || h != nil && h.remembers(w) {
 		return
 	}
 	p.load.healed()
 	if w&out != 0 {
-		g.cold[i].window.clear()
 		before := p.ew
-		g.returned(i, now)
+		if h != nil {
+			h.returned(g, i, now)
+		}
 		g.note(PeerAlive, i, before, now)
 	}
 }

@@ -141,5 +141,5 @@ func (g *Group) note(kind EventKind, i int, before int64, now Now) {
 	p := &g.peers[i]
 	w := p.load.Load()
 	j.write(Event{Kind: kind, Time: wallTime(now.Time), Peer: g.peer(i), Fails: int64(failsOf(w)), Conns: int64(p.conns(w)),
-		EffectiveBefore: before / g.unit, EffectiveAfter: p.ew / g.unit, Removed: g.index == leaving})
+		EffectiveBefore: g.configured(before), EffectiveAfter: g.configured(p.ew), Removed: g.index == leaving})
 }

@@ -73,25 +73,6 @@ func (p Policy) check() error {
 	return nil
 }
 
-// penalty is what a failure takes from the effective weight of a server's peer.
-func (p Policy) penalty(m *member) int64 {
-	switch {
-	case p.Penalty > 0:
-		return max(1, int64(p.Penalty*float64(m.Weight)))
-	case m.MaxFails > 0:
-		return int64(m.Weight / m.MaxFails)
-	}
-	return 0
-}
-
-// newWindow makes room for the failures of a server's peer.
-func (p Policy) newWindow(m *member) failTimes {
-	if p.Window == 0 {
-		return failTimes{}
-	}
-	return failTimes{times: make([]int64, 0, m.MaxFails)}
-}
-
 // checkServers refuses servers that the policy cannot keep account of.
 func (p Policy) checkServers(servers []Server) error {
 	for i, s := range servers {
@@ -101,17 +82,4 @@ func (p Policy) checkServers(servers []Server) error {
 		}
 	}
 	return nil
-}
-
-// judged is the word of a peer whose max_fails has become most.
-func (p Policy) judged(w uint64, most uint32) uint64 {
-	switch {
-	case most == 0 || failsOf(w) < most:
-		return w &^ out
-	case p.KeepLast || p.Window > 0:
-		// Who is kept though it has failed, or by how much lately, the count
-		// does not say: the next failure will.
-		return w
-	}
-	return w | out
 }

@@ -39,7 +39,7 @@ func (g *Group) state(i int) State { return g.stateOf(i, g.peers[i].load.Load())
 func (g *Group) stateOf(i int, w uint64) State {
 	p, c := &g.peers[i], &g.cold[i]
 	return State{
-		CurrentWeight: g.currentWeight(i) / g.unit, EffectiveWeight: p.ew / g.unit,
+		CurrentWeight: g.configured(g.currentWeight(i)), EffectiveWeight: g.configured(p.ew),
 		Conns: int64(p.conns(w)), Fails: int64(failsOf(w)),
 		Accessed: c.accessed, Checked: p.checked,
 		Times: c.times,

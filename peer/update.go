@@ -53,7 +53,7 @@ func (u *Upstream) update(servers []Server) ([]Idle, error) {
 	if before != nil && slices.Equal(before.given, servers) {
 		return nil, nil
 	}
-	set, err := newSet(servers, u.resolution, u.policy.unit())
+	set, err := newSet(servers, u.resolution, u.remedies.unit())
 	if err == nil {
 		err = u.policy.checkServers(servers)
 	}
@@ -158,9 +158,9 @@ func (u *Upstream) exchange(before, set *Set, selector Selector, attached []any)
 			g.queues = newQueues(g)
 		}
 	}
-	if before.version > 0 {
+	if h := u.remedies; h != nil && before.version > 0 {
 		for _, f := range fresh {
-			u.groups[f.group].slowStart(int(f.index), now)
+			h.added(&u.groups[f.group], int(f.index), now)
 		}
 	}
 	u.set.Store(set)
@@ -213,7 +213,7 @@ func (a addresses) takeAt(addr string, at place) bool {
 // newGroup makes a group of new peers, which have no slots yet.
 func (u *Upstream) newGroup(set *Set, gi int) Group {
 	members := set.groups[gi]
-	unit := u.policy.unit()
+	unit := u.remedies.unit()
 	g := Group{up: u, index: gi, unit: unit, total: set.total[gi] * unit, weight: set.total[gi], single: set.single,
 		peers: make([]state, len(members)), cold: make([]cold, len(members)),
 		candidates: make([]int, 0, len(members))}
@@ -234,11 +234,15 @@ func (g *Group) configure(i int, m *member) {
 	p.load.Store(g.up.flags(m))
 	g.cold[i] = cold{
 		drain: m.Drain && !m.Down, member: m,
-		penalty: g.up.policy.penalty(m) * g.unit,
 		// No count comes near these bounds, so greater limits are the same.
 		maxConns: uint32(min(uint64(m.MaxConns), math.MaxUint32)),
 		maxFails: uint32(min(uint64(m.MaxFails), mostFail+1)),
-		window:   g.up.policy.newWindow(m),
+	}
+	if m.MaxFails > 0 {
+		g.cold[i].penalty = int64(m.Weight/m.MaxFails) * g.unit
+	}
+	if h := g.up.remedies; h != nil {
+		h.configure(g, i)
 	}
 }
 
@@ -265,22 +269,17 @@ func (g *Group) inherit(i int, from *Group, j int, after, before int64) {
 	p.gets = was.gets
 	c, past := &g.cold[i], &from.cold[j]
 	c.accessed, c.times, c.counts, c.attached = past.accessed, past.times, past.counts, past.attached
-	if c.maxFails == past.maxFails {
-		c.window = past.window
-	}
 	w := was.load.moved()
+	judged := w
 	if c.maxFails != past.maxFails {
-		w = g.up.policy.judged(w, c.maxFails)
+		judged = judge(w, c.maxFails)
 	}
-	p.load.Store(p.load.Load() | w)
+	if h := g.up.remedies; h != nil {
+		judged = h.inherit(g, i, from, j, w, judged)
+	}
+	p.load.Store(p.load.Load() | judged)
 	if was.ew != was.weight {
 		p.ew = min(was.ew, p.weight)
-	}
-	if r := from.ramp(j); r != nil && r.from < float64(p.weight) {
-		next := *r
-		next.peer = i
-		p.step = was.step
-		g.ramps = append(g.ramps, next)
 	}
 	if from.index != g.index {
 		return // a current weight means something within its own group only
@@ -293,12 +292,20 @@ func (g *Group) inherit(i int, from *Group, j int, after, before int64) {
 	}
 }
 
+// judge is the word of a peer whose max_fails has become most.
+func judge(w uint64, most uint32) uint64 {
+	if most == 0 || failsOf(w) < most {
+		return w &^ out
+	}
+	return w | out
+}
+
 // leave moves the old peers that no list has any more, but requests still hold,
 // to the list of those that are leaving; it returns the others. What those counted
 // goes into the totals.
 func (u *Upstream) leave(old *[3]Group, rest addresses) []Idle {
 	var gone []Idle
-	list := Group{up: u, index: leaving, unit: u.policy.unit()}
+	list := Group{up: u, index: leaving, unit: u.remedies.unit()}
 	move := func(g *Group, i int) {
 		p := &g.peers[i]
 		w := p.load.moved()

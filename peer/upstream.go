@@ -60,6 +60,7 @@ type Upstream struct {
 	source     rand.Source
 	resolution time.Duration
 	policy     Policy
+	remedies   *remedies // of the policy; nil: nginx's way
 	method     Method
 	attach     func(Server) any
 	onIdle     func(Idle)
@@ -97,7 +98,7 @@ func New(servers []Server, m Method, o *Options) (*Upstream, error) {
 	if err := o.Policy.check(); err != nil {
 		return nil, err
 	}
-	u.policy = o.Policy
+	u.policy, u.remedies = o.Policy, newRemedies(o.Policy)
 	if u.clock == nil {
 		u.clock = wallClock()
 	}
@@ -189,8 +190,8 @@ func (u *Upstream) get(r *Request, d *Decision) error {
 	}
 	now := u.now()
 	r.gets++
-	if r.BackupTry && r.gets > 1 && r.tries == 1 && u.groups[Backup].anyFor(r, now) {
-		r.group = Backup
+	if r.BackupTry {
+		u.keepBackup(r, now)
 	}
 	if d != nil {
 		d.before(u, r, now)
@@ -243,8 +244,8 @@ func (u *Upstream) pick(r *Request, now Now) (*Group, int) {
 		if u.selector.Bind != nil {
 			r.payer = u.selector.Bind(g, r, now)
 		}
-		if len(g.ramps) > 0 {
-			g.climb(now)
+		if h := u.remedies; h != nil {
+			h.beforePick(g, now)
 		}
 		i := choose(g, r, now)
 		if i == RoundRobin {
@@ -255,23 +256,15 @@ func (u *Upstream) pick(r *Request, now Now) (*Group, int) {
 			return g, i
 		}
 		if r.group == Backup || u.groups[Backup].Len() == 0 {
-			return u.noneLeft(r, now)
+			if h := u.remedies; h != nil {
+				return h.leastBad(u, r, now)
+			}
+			return nil, None
 		}
 		// nginx clears the tried set here. Slots are different peers in
 		// the two groups, so there is nothing to clear.
 		r.group = Backup
 	}
-}
-
-// noneLeft is what the policy leaves to a request that no group has a peer for.
-func (u *Upstream) noneLeft(r *Request, now Now) (*Group, int) {
-	if u.policy.LeastBad {
-		if g, i := u.leastBad(r, now); g != nil {
-			r.Rule = LongestOut
-			return g, i
-		}
-	}
-	return nil, None
 }
 
 // Free returns the peer that r holds. ErrNotHeld, with nothing changed, if it

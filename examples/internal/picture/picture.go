@@ -1,10 +1,12 @@
 // Package picture writes the examples' SVG pictures: text, boxes and lines in a
-// few classes, whose colours follow the reader's light or dark scheme.
+// few classes, whose colours follow the reader's light or dark scheme. What knows no
+// scheme and no CSS variables draws in the light colours.
 package picture
 
 import (
 	"fmt"
 	"html"
+	"regexp"
 	"strings"
 )
 
@@ -13,7 +15,7 @@ import (
 // Texts: title, head, small, bold, end, middle; plain without. Colours:
 // soft, base, loud (what is to be seen), calm (what is as it should be). Lines: line,
 // thin, grid, axis, dashed.
-const style = `
+var style = withFallback(`
 svg{--paper:#fff;--ink:#1f2328;--soft:#59636e;--grid:#e4e8ec;--base:#cfd9e3;--loud:#e8590c;--calm:#0b7285;--edge:#d1d9e0}
 @media(prefers-color-scheme:dark){svg{--paper:#0d1117;--ink:#f0f6fc;--soft:#9198a1;--grid:#22282f;--base:#303b47;--loud:#ff8a4c;--calm:#3bc9db;--edge:#3d444d}}
 text{font:13px -apple-system,BlinkMacSystemFont,"Segoe UI","Noto Sans","DejaVu Sans",Helvetica,Arial,sans-serif;fill:var(--ink)}
@@ -38,7 +40,23 @@ rect.calm{fill:var(--calm)}
 .grid{fill:none;stroke:var(--grid)}
 .axis{fill:none;stroke:var(--soft)}
 .dashed{stroke-dasharray:2 4}
-`
+`)
+
+// withFallback puts the light colour before each use of a variable, as in
+// fill:#fff;fill:var(--paper): only browsers know variables, and the others skip them.
+func withFallback(style string) string {
+	light := map[string]string{}
+	for _, m := range regexp.MustCompile(`--(\w+):(#\w+)`).FindAllStringSubmatch(style, -1) {
+		if light[m[1]] == "" { // the dark ones come later
+			light[m[1]] = m[2]
+		}
+	}
+	use := regexp.MustCompile(`(fill|stroke):var\(--(\w+)\)`)
+	return use.ReplaceAllStringFunc(style, func(declaration string) string {
+		m := use.FindStringSubmatch(declaration)
+		return m[1] + ":" + light[m[2]] + ";" + declaration
+	})
+}
 
 // Picture is an SVG in the making. Coordinates are pixels from the upper left corner.
 type Picture struct {

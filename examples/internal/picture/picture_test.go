@@ -3,6 +3,7 @@ package picture_test
 import (
 	"encoding/xml"
 	"io"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -33,7 +34,10 @@ func TestPicture(t *testing.T) {
 		`<text x="0" y="0">plain</text>`,
 		`<rect x="0" y="1.5" width="10" height="10" rx="1.5" class="loud" fill-opacity="0.25"/>`,
 		`<path class="line calm" d="M1 2L3.8 4"/>`,
+		`.paper{fill:#fff;fill:var(--paper);stroke:#d1d9e0;stroke:var(--edge)}`, // rsvg-convert knows no variables
 	} {
 		require.Contains(t, svg, want)
 	}
+	guarded := regexp.MustCompile(`(fill|stroke):#\w+;(fill|stroke):var\(`).FindAllString(svg, -1)
+	require.Len(t, guarded, strings.Count(svg, "var("), "a variable without a colour before it")
 }

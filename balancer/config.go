@@ -159,6 +159,12 @@ type Retry struct {
 	// (proxy_next_upstream_tries). 0: all that are not down, so that one
 	// request can cost as many tries as there are peers.
 	Tries int
+	// Executions limits how often one request may reach a peer that may process it:
+	// answered or not, on whichever peer, repeats over a new connection included. A
+	// connection that did not come about does not count, nor does a stream that the
+	// peer has refused. 0: Tries, and one repeat for each peer, where its connection
+	// had died or its stream was not processed; NginxParity: as in nginx.
+	Executions int
 	// Timeout limits the time from the first try in which another peer may be
 	// asked (proxy_next_upstream_timeout). 0: no limit.
 	Timeout time.Duration
@@ -215,9 +221,8 @@ type Nginx struct {
 	// it is freed Abandoned: nothing is known about the peer.
 	CancelIsOK bool
 	// StaleIsFailure takes a kept-alive connection that turns out to be dead as
-	// a failure of the peer, which gives the try back. Otherwise http.Transport
-	// sends the request again over a new connection where it safely can.
-	// It costs a context per request.
+	// a failure of the peer, which gives the try back. Otherwise it is no failure,
+	// and an idempotent request is sent to the same peer once more.
 	StaleIsFailure bool
 	// EveryStream counts one failure for each request on a broken HTTP/2
 	// connection. Otherwise the connection counts once.

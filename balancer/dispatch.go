@@ -128,7 +128,13 @@ func (d *dispatch) may(k Kind) bool {
 		left--
 	}
 	r := &d.up.retry
-	return left > 0 && r.On&k != 0 && (r.Timeout == 0 || d.up.clock()-d.first < r.Timeout)
+	return left > 0 && r.On&k != 0 && d.inTime()
+}
+
+// inTime reports whether Retry.Timeout lets the request be sent once more.
+func (d *dispatch) inTime() bool {
+	limit := d.up.retry.Timeout
+	return limit == 0 || d.up.clock()-d.first < limit
 }
 
 // outcome says what a failure by kind means for the peer. passed says that the
@@ -174,29 +180,6 @@ func (d *dispatch) fail(cause error) error {
 		cause = nil // it is among the attempts
 	}
 	return &Error{Upstream: d.up.name, Attempts: append([]Attempt(nil), d.attempts...), Cause: cause}
-}
-
-// failureKind returns the kind of an error that is not the caller's doing.
-func failureKind(err error) Kind {
-	switch {
-	case isDial(err) && isTimeout(err):
-		return KindTimeout | KindConnect
-	case isDial(err):
-		return KindError | KindConnect
-	case isTimeout(err):
-		return KindTimeout
-	case isInvalidHeader(err):
-		return KindInvalidHeader
-	}
-	return KindError
-}
-
-// verdict returns the status that nginx notes for a failure by kind.
-func verdict(k Kind) int {
-	if k&KindTimeout != 0 {
-		return 504
-	}
-	return 502
 }
 
 // pick asks for a peer, and tells who wants to know how it was chosen.

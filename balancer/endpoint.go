@@ -14,10 +14,8 @@ import (
 type endpoint struct {
 	// info is the peer's present configuration. Its Addr never changes.
 	info atomic.Pointer[Server]
-	// h2 says that the peer has answered in HTTP/2; breaks counts the
-	// connections that its side has ended.
-	h2     atomic.Bool
-	breaks atomic.Int64
+	// h2 says that the peer has answered in HTTP/2.
+	h2 atomic.Bool
 
 	// routes are the ways to the peer, one for each RoundTripper of the upstream.
 	routes atomic.Pointer[[]way]

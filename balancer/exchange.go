@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"sync"
 	"time"
 )
@@ -28,32 +27,25 @@ type exchange struct {
 	// kept is the last answer that was passed over, for Retry.LastAnswer.
 	kept *http.Response
 
-	// trace tells of the present try's connection. It never changes, since late
-	// goroutines of a transport may look at it; only gotConn is called, and
-	// not after the transport has returned.
-	trace   httptrace.ClientTrace
-	traced  bool // the present try is
-	gotOne  bool // a connection was had: the request counts as sent
-	reused  bool
-	conn    *conn
-	getting int                     // how often the transport asked for one
-	cancel  context.CancelCauseFunc // of the present try; nil: it has no context of its own
-	breaks  int64
+	// now is the present try; nil: there is none.
+	now *sending
+	// verdict is what the last try proves; zero for one that was answered.
+	verdict ruling
+	// second: the held peer has got a second try for one.
+	second bool
+	// sent counts the tries of which the peer may have processed the request.
+	sent int
 }
 
 func newExchange(up *Upstream) *exchange {
 	x := &exchange{}
 	x.up = up
-	x.trace.GotConn = x.gotConn
-	if up.nginx.StaleIsFailure {
-		x.trace.GetConn = x.getConn
-	}
 	return x
 }
 
 // run is RoundTrip for a request of the upstream.
 func (x *exchange) run(t *transport, r *http.Request) (*http.Response, error) {
-	x.t, x.r = t, r
+	x.t, x.r, x.sent = t, r, 0
 	x.has = r.Body != nil && r.Body != http.NoBody
 	if x.has {
 		x.out.reset(r, x.up.retry.BufferBody)
@@ -103,7 +95,7 @@ func (x *exchange) loop() (*http.Response, error) {
 		if err := x.get(); err != nil {
 			return x.giveUp(err)
 		}
-		resp, reply, err := x.try()
+		resp, reply, err := x.ask(ctx)
 		if err != nil {
 			kind, final := x.failed(ctx, err)
 			if final != nil {
@@ -117,6 +109,7 @@ func (x *exchange) loop() (*http.Response, error) {
 		if x.log != nil || x.up.retry.On&statusKinds != 0 {
 			x.toHeader = x.up.clock() - x.since
 		}
+		x.verdict = ruling{}
 		if kind := statusKind(resp.StatusCode); kind != 0 && x.mayPass(kind) && x.up.budget.retry(x.up.clock()) {
 			x.passOver(kind, resp)
 			continue
@@ -125,48 +118,58 @@ func (x *exchange) loop() (*http.Response, error) {
 	}
 }
 
-// try sends the request to the held peer.
-func (x *exchange) try() (*http.Response, *reply, error) {
-	x.traced, x.gotOne, x.reused, x.conn, x.getting = false, false, false, nil, 0
-	x.breaks = x.end.breaks.Load()
-	return x.end.way(x.t.index).(route).send(x)
-}
-
-// gotConn is the trace's hook.
-func (x *exchange) gotConn(info httptrace.GotConnInfo) {
-	x.gotOne, x.reused, x.conn = true, info.Reused, connOf(info.Conn)
-	if x.getting > 1 && x.conn != nil {
-		// Somebody else's connection, which the transport wants to try
-		// instead of the stale one: see getConn.
-		x.conn.Close()
+// ask sends the request to the held peer. If it fails there by the connection alone, and
+// not by the peer, it is sent there once more.
+func (x *exchange) ask(ctx context.Context) (*http.Response, *reply, error) {
+	for x.second = false; ; x.second = true {
+		x.now = nil
+		resp, reply, err := x.end.way(x.t.index).(route).send(x)
+		if err == nil {
+			x.sent++
+			return resp, reply, nil
+		}
+		if x.fault(ctx, err) != nil {
+			return nil, nil, err
+		}
+		if x.verdict = x.judge(err, x.second); !x.verdict.unsent {
+			x.sent++
+		}
+		if x.now != nil {
+			err = x.now.reason(err)
+		}
+		if x.second || !x.verdict.again || !x.mayAgain() {
+			return nil, nil, err
+		}
+		x.endTry()
+		x.end.closeIdle() // what was kept alive beside a connection that has died may be dead too
 	}
 }
 
-// getConn is the trace's hook for Nginx.StaleIsFailure. A transport that asks for
-// a second connection has found the first one dead: the try ends there.
-func (x *exchange) getConn(string) {
-	if x.getting++; x.getting > 1 && x.cancel != nil {
-		x.reused = true
-		x.cancel(errStale)
+// fault returns what ended a try other than the transport or the peer: the request's own body,
+// or the caller. nil: nothing did.
+func (x *exchange) fault(ctx context.Context, err error) error {
+	if x.has && x.out.now != nil {
+		if fault := x.out.now.fault(); fault != nil {
+			return withEnd(ctx, fault)
+		}
 	}
+	if wrong := (*BodyError)(nil); errors.As(err, &wrong) {
+		return withEnd(ctx, err) // there is no body to send
+	}
+	if ctx.Err() != nil || canceled(x.r) {
+		return errGone
+	}
+	return nil
 }
 
-var errStale = errors.New("trunk: the kept-alive connection was dead")
+// errGone: the caller has gone.
+var errGone = errors.New("trunk: the caller has gone")
 
 // failed frees a peer that did not answer. final is set where no other peer can be
 // asked, because the reason is not the peer.
 func (x *exchange) failed(ctx context.Context, err error) (kind Kind, final error) {
-	if x.has && x.out.now != nil {
-		if fault := x.out.now.fault(); fault != nil {
-			return 0, x.refuse(x.fail(withEnd(ctx, fault)))
-		}
-	}
-	if wrong := (*BodyError)(nil); errors.As(err, &wrong) {
-		// There is no body to send: this peer has not been asked, and no
-		// other can be.
-		return 0, x.refuse(x.fail(withEnd(ctx, err)))
-	}
-	if ctx.Err() != nil || canceled(x.r) {
+	switch fault := x.fault(ctx, err); {
+	case fault == errGone:
 		outcome, a := x.gone(errors.Is(ctx.Err(), context.DeadlineExceeded))
 		// What the transport says then may be what the end looks like from there.
 		a.Err = err
@@ -175,20 +178,18 @@ func (x *exchange) failed(ctx context.Context, err error) (kind Kind, final erro
 		}
 		x.freed(outcome, &a, nil)
 		return 0, x.fail(nil)
-	}
-	if !isDial(err) && isRefused(x.r) {
-		// The transport would not send it, to whatever peer.
+	case fault != nil:
+		return 0, x.refuse(x.fail(fault))
+	case x.verdict.own:
 		return 0, x.refuse(err)
 	}
-	kind = failureKind(err)
-	if kind == KindInvalidHeader && x.brokeOff() {
-		// net/http takes the part of a line for a malformed one.
-		kind = KindError
+	kind = x.verdict.kind
+	outcome := x.dispatch.outcome(kind, false)
+	if !x.verdict.blame && outcome == Failed {
+		outcome = Abandoned
 	}
-	outcome := x.outcomeOf(kind, err)
-	stale := kind == KindError && x.reused
-	x.freed(outcome, &Attempt{Kind: kind, Status: verdict(kind), Err: err}, nil)
-	if stale {
+	x.freed(outcome, &Attempt{Kind: kind, Status: statusOf(kind), Err: err}, nil)
+	if x.verdict.giveBack {
 		x.req.GiveBackTry()
 	}
 	return kind, nil
@@ -213,26 +214,6 @@ func (x *exchange) refuse(err error) error {
 	return err
 }
 
-// brokeOff reports whether the connection was closed by the peer, as far as that
-// is known.
-func (x *exchange) brokeOff() bool {
-	if x.conn != nil {
-		return x.conn.cut.Load()
-	}
-	return x.end.breaks.Load() != x.breaks
-}
-
-// outcomeOf is outcome, but that a broken HTTP/2 connection counts once for all
-// its requests. (An HTTP/1 connection has no more than one that fails.)
-func (x *exchange) outcomeOf(kind Kind, err error) Outcome {
-	o := x.dispatch.outcome(kind, false)
-	if o == Failed && kind == KindError && !x.up.nginx.EveryStream && x.conn != nil &&
-		!isStream(err) && x.conn.counted.Swap(true) {
-		return Abandoned
-	}
-	return o
-}
-
 // passOn reports whether a request that failed by kind may go to another peer, the
 // last one having been freed, and takes the retry from the budget.
 func (x *exchange) passOn(kind Kind) bool {
@@ -241,11 +222,23 @@ func (x *exchange) passOn(kind Kind) bool {
 
 // mayPass is passOn but for the budget.
 func (x *exchange) mayPass(kind Kind) bool {
-	if !x.may(kind) {
+	return x.may(kind) && x.resendable()
+}
+
+// mayAgain reports whether a request may be sent to the held peer once more, and takes
+// that from the budget.
+func (x *exchange) mayAgain() bool {
+	return x.up.retry.On&KindOff == 0 && x.inTime() && x.resendable() && x.up.budget.retry(x.up.clock())
+}
+
+// resendable reports whether the request may be sent once more: as far as its method, its
+// body and Retry.Executions go.
+func (x *exchange) resendable() bool {
+	r := &x.up.retry
+	switch {
+	case !x.verdict.unsent && nonIdempotent(x.r.Method) && r.On&KindNonIdempotent == 0:
 		return false
-	}
-	sent := kind&KindConnect == 0 && (x.gotOne || !x.traced)
-	if sent && nonIdempotent(x.r.Method) && x.up.retry.On&KindNonIdempotent == 0 {
+	case r.Executions > 0 && x.sent >= r.Executions:
 		return false
 	}
 	return !x.has || x.out.again()
@@ -271,24 +264,22 @@ func (x *exchange) keep(resp *http.Response) {
 		return
 	}
 	x.end.enter()
-	resp.Body = &keptBody{ReadCloser: resp.Body, end: x.end, cancel: x.cancel}
-	x.cancel = nil
+	resp.Body = &keptBody{ReadCloser: resp.Body, end: x.end, try: x.now}
+	x.now = nil
 }
 
 // keptBody is the body of an answer that is kept, with its peer and its try's context.
 type keptBody struct {
 	io.ReadCloser
-	end    *endpoint
-	cancel context.CancelCauseFunc // nil: the try had none of its own
-	once   sync.Once
+	end  *endpoint
+	try  *sending
+	once sync.Once
 }
 
 // Close implements io.Closer.
 func (b *keptBody) Close() error {
 	defer b.once.Do(func() {
-		if b.cancel != nil {
-			b.cancel(nil)
-		}
+		b.try.end()
 		b.end.leave()
 	})
 	return b.ReadCloser.Close()
@@ -382,11 +373,11 @@ func (x *exchange) freed(o Outcome, a *Attempt, resp *http.Response) {
 	x.up.sticky.freed(x.r, resp, &p, o)
 }
 
-// endTry ends the try's own context, if it has one.
+// endTry ends the present try, if there is one.
 func (x *exchange) endTry() {
-	if x.cancel != nil {
-		x.cancel(nil)
-		x.cancel = nil
+	if x.now != nil {
+		x.now.end()
+		x.now = nil
 	}
 }
 
@@ -406,7 +397,7 @@ func (x *exchange) abandon() {
 // recycle gives the exchange back. It must hold nothing, and is not to be touched
 // after that.
 func (x *exchange) recycle() {
-	x.t, x.r, x.resp, x.conn, x.end = nil, nil, nil, nil, nil
+	x.t, x.r, x.resp, x.end, x.verdict = nil, nil, nil, nil, ruling{}
 	// Only what was used is cleared, for the collector's sake.
 	if x.has {
 		x.out = outgoing{}

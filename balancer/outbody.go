@@ -140,6 +140,10 @@ type outBody struct {
 	closed  bool // by the transport
 	final   bool // the transport's Close is the body's
 	ended   bool // to be closed as soon as nobody reads
+	cutOff  bool // the transport closed it while it read
+
+	// watch is called when a reading begins, and when it ends. nil: not.
+	watch func(begins bool)
 }
 
 // Read implements io.Reader.
@@ -153,7 +157,13 @@ func (b *outBody) Read(p []byte) (int, error) {
 	b.read, b.reading = true, true
 	b.mu.Unlock()
 
+	if b.watch != nil {
+		b.watch(true)
+	}
 	n, err := body.Read(p)
+	if b.watch != nil {
+		b.watch(false)
+	}
 
 	b.mu.Lock()
 	b.reading = false
@@ -178,6 +188,7 @@ func (b *outBody) Read(p []byte) (int, error) {
 func (b *outBody) Close() error {
 	b.mu.Lock()
 	b.closed = true
+	b.cutOff = b.cutOff || b.reading
 	var body io.ReadCloser
 	if b.final || b.ended {
 		body = b.take()
@@ -210,6 +221,20 @@ func (b *outBody) wasRead() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.read
+}
+
+// isReading reports whether the transport waits for data.
+func (b *outBody) isReading() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.reading
+}
+
+// closedWaiting reports whether the transport gave the body up while it waited for data.
+func (b *outBody) closedWaiting() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.cutOff
 }
 
 // last lets the transport's Close through, also one that has come already.

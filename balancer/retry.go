@@ -38,6 +38,8 @@ func (r Retry) normalized() (Retry, error) {
 	switch {
 	case r.Tries < 0:
 		return refuse("Tries", r.Tries, "must be at least 0; 0 means all peers")
+	case r.Executions < 0:
+		return refuse("Executions", r.Executions, "must be at least 0; 0 means Tries, and one repeat for each peer")
 	case r.BufferBody < 0:
 		return refuse("BufferBody", r.BufferBody, "must be at least 0")
 	case r.DeadlineCounts < NeverCounts:

@@ -39,7 +39,7 @@ func TestRetryPolicy(t *testing.T) {
 		{name: "refused goes on", script: "a: refuse; b: 200", want: "200 b", asked: "a b", fails: "a=1"},
 		{name: "reset goes on", script: "a: reset; b: 200", want: "200 b", asked: "a b", fails: "a=1"},
 		{name: "timeout goes on", script: "a: timeout; b: 200", want: "200 b", asked: "a b", fails: "a=1"},
-		{name: "no HTTP does not go on by default, but counts", script: "a: garbage; b: 200", want: "err 502", asked: "a", fails: "a=1"},
+		{name: "no HTTP does not go on by default, but counts", method: "POST", body: "get", script: "a: garbage; b: 200", want: "err 502", asked: "a", fails: "a=1"},
 		{name: "no HTTP goes on where configured", retry: balancer.Retry{On: withAll}, script: "a: garbage; b: 200", want: "200 b", asked: "a b", fails: "a=1"},
 		{name: "off: an error is final and counts", retry: balancer.Retry{On: balancer.KindOff}, script: "a: reset; b: 200", want: "err 502", asked: "a", fails: "a=1"},
 		{name: "off overrides the rest", retry: balancer.Retry{On: balancer.KindOff | balancer.KindError}, script: "a: reset; b: 200", want: "err 502", asked: "a", fails: "a=1"},

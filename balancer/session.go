@@ -195,7 +195,7 @@ func (s *session) leave() {
 	}
 	d := &s.t.d
 	if broken := s.broken.Load(); broken != nil {
-		d.free(d.outcome(KindError, false), &Attempt{Kind: KindError, Status: verdict(KindError), Err: *broken})
+		d.free(d.outcome(KindError, false), &Attempt{Kind: KindError, Status: statusOf(KindError), Err: *broken})
 	} else {
 		d.free(OK, &Attempt{Status: 200})
 	}

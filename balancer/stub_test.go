@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -138,7 +139,12 @@ func (f *fixture) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, errReset
 	case "timeout":
 		return nil, timeoutError("net/http: timeout awaiting response headers")
-	case "garbage":
+	case "garbage": // as an http.Transport shows it: the answer has begun, and the connection stands
+		trace := httptrace.ContextClientTrace(r.Context())
+		trace.GetConn(name)
+		trace.GotConn(httptrace.GotConnInfo{Conn: nil})
+		trace.WroteHeaders()
+		trace.GotFirstResponseByte()
 		return nil, errors.New(`net/http: HTTP/1.x transport connection broken: malformed HTTP status code "x"`)
 	}
 	var status int

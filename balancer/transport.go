@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -70,6 +71,8 @@ type transport struct {
 	tmpl  *http.Transport   // of the peers' transports; nil: base is wrapped
 	err   error             // why base was refused
 	name  error             // why no URL can name the upstream
+	// traces says that base, where it is wrapped, calls the hooks of a httptrace.
+	traces atomic.Bool
 }
 
 // route is the way to one peer.
@@ -149,7 +152,16 @@ func (t *transport) newRoute(e *endpoint) way {
 		}
 		return &rewriter{base: t.other, addr: addr, timeout: t.up.retry.ReadTimeout}
 	}
-	return &ownTransport{t.up.cloneFor(e, t.tmpl)}
+	return &ownTransport{
+		rt:      t.up.cloneFor(e, t.tmpl),
+		connect: cmpDuration(t.up.retry.ConnectTimeout, defaultTimeout),
+		h2c:     speaksH2C(t.tmpl),
+	}
+}
+
+// speaksH2C reports whether a transport speaks HTTP/2 over http.
+func speaksH2C(t *http.Transport) bool {
+	return t.Protocols != nil && t.Protocols.UnencryptedHTTP2() && !t.Protocols.HTTP1()
 }
 
 // unreachable is the way to a peer that the base cannot reach.

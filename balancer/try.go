@@ -121,7 +121,7 @@ func (t *Try) Done(err error) error {
 		t.end(nil)
 	default:
 		t.kind = failureKind(err)
-		t.d.free(t.d.outcome(t.kind, false), &Attempt{Kind: t.kind, Status: verdict(t.kind), Err: err})
+		t.d.free(t.d.outcome(t.kind, false), &Attempt{Kind: t.kind, Status: statusOf(t.kind), Err: err})
 	}
 	return nil
 }

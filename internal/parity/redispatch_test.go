@@ -82,8 +82,8 @@ var defaultsDiffer = []redispatch.Known{
 		From: redispatch.FirstStep(abortedProbe),
 	},
 	{
-		What: "kept-alive connections that were dead: http.Transport sends the request again to the same peer " +
-			"where it safely can; to nginx this is a failure of the peer, and another try",
+		What: "kept-alive connections that were dead: the request is sent again to the same peer, over a new connection, " +
+			"where that is safe; to nginx this is a failure of the peer, and another try",
 		From: redispatch.FirstStep(staleConnection),
 	},
 	{
@@ -168,13 +168,13 @@ func staleConnection(sc *redispatch.Scenario, i int) bool {
 	return false
 }
 
-// replayed reports whether http.Transport sends a request again by itself where a
-// kept connection ends before any part of the answer.
+// replayed reports whether a request is sent again to the same peer where a kept
+// connection ends before any part of the answer.
 func replayed(sc *redispatch.Scenario, r redispatch.Request, id string) bool {
 	silent := func(behaviour string) bool {
 		return behaviour == "close_before_response" || behaviour == "reset_before_response"
 	}
-	return r.BodyLen == 0 && slices.Contains([]string{"GET", "HEAD", "OPTIONS", "TRACE"}, r.Method) &&
+	return r.BodyLen == 0 && !slices.Contains([]string{"POST", "LOCK", "PATCH"}, r.Method) &&
 		slices.ContainsFunc(sc.Backends[id], silent)
 }
 

@@ -55,7 +55,9 @@ func TestWeightsOfAMethodAreAsConfigured(t *testing.T) {
 // A policy that has had nothing to do changes no pick, whatever the weights.
 func TestQuietPoliciesChangeNoPick(t *testing.T) {
 	const great = 1<<31 - 1
-	servers := []peer.Server{{Addr: "a", Weight: great}, {Addr: "b", Weight: great - 1}, {Addr: "c", Weight: great / 2}}
+	const years = 100_000 * time.Hour // in which no average ages
+	servers := []peer.Server{{Addr: "a", Weight: great, FailTimeout: years}, {Addr: "b", Weight: great - 1, FailTimeout: years},
+		{Addr: "c", Weight: great / 2, FailTimeout: years}}
 	picks := func(p peer.Policy) (list []string) {
 		now := 1_800_000_000 * time.Second
 		u, err := peer.New(servers, leasttime.New(leasttime.LastByte), &peer.Options{Policy: p, Clock: func() time.Duration { return now }})

@@ -80,6 +80,10 @@ type Config struct {
 	// ResolveTimeout is how long one such look-up may take; for a service,
 	// its hosts included. 0: 30 s, as nginx's resolver_timeout.
 	ResolveTimeout time.Duration
+	// ResolveNetwork is the kind of addresses that names with Resolve are looked up
+	// for: "ip4" (nginx's resolver with ipv6=off), "ip6" (ipv4=off), or "ip" for both.
+	// Empty: "ip".
+	ResolveNetwork string
 	// Dial dials a peer for DialContext; network is as DialContext got it, or
 	// "unix" or "unixgram" for a peer on a socket. nil: a net.Dialer's DialContext.
 	// RoundTripper dials as its base does.

@@ -3,6 +3,7 @@ package balancer
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/trunklb/trunk/internal/conflex"
@@ -49,8 +50,22 @@ func Expand(servers []Server, lookup func(host string) ([]netip.Addr, error)) ([
 
 // refusedAddr is the error for an address that cannot be read.
 func refusedAddr(server int, addr, refusal string) *ConfigError {
-	if strings.Contains(addr, "://") {
+	switch ip, err := netip.ParseAddr(strings.Trim(addr, "[]")); {
+	case strings.Contains(addr, "://"):
 		refusal += "; write host:port, without a scheme"
+	case err == nil && ip.Is6() && ip.Zone() == "":
+		refusal += "; an IPv6 address is written in brackets: [" + ip.String() + "]"
+	case err == nil && ip.Is6():
+		refusal += "; a zone is no part of an address here"
 	}
 	return &ConfigError{Server: server, Field: "Addr", Value: addr, Reason: refusal}
+}
+
+// Canonical returns the servers sorted by address: the order in which plain hash and
+// ip_hash, which count places in the list, give a client the same peer on every host,
+// wherever the hosts have the list from. Servers with one address keep their order.
+func Canonical(servers []Server) []Server {
+	sorted := slices.Clone(servers)
+	slices.SortStableFunc(sorted, func(a, b Server) int { return strings.Compare(printed(a.Addr), printed(b.Addr)) })
+	return sorted
 }

@@ -42,3 +42,26 @@ func TestExpand(t *testing.T) {
 	require.ErrorAs(t, err, &config)
 	assert.Equal(t, "Addr", config.Field)
 }
+
+func TestAddressesThatAreRefusedHaveAHint(t *testing.T) {
+	for addr, hint := range map[string]string{
+		"fd00::1":           "an IPv6 address is written in brackets: [fd00::1]",
+		"[fe80::1%eth0]:80": "",
+		"fe80::1%eth0":      "a zone is no part of an address here",
+		"http://10.0.0.1":   "write host:port, without a scheme",
+	} {
+		_, err := balancer.New(t.Context(), balancer.Config{Servers: []balancer.Server{{Addr: addr}}})
+		var config *balancer.ConfigError
+		require.ErrorAs(t, err, &config, addr)
+		assert.Contains(t, config.Reason, hint, addr)
+	}
+}
+
+// Two hosts that have one list in two orders give a client the same peer, if both put
+// it in order.
+func TestCanonical(t *testing.T) {
+	a := []balancer.Server{{Addr: "b:80"}, {Addr: "10.0.0.2"}, {Addr: "10.0.0.1:80", Weight: 2}}
+	b := []balancer.Server{a[2], a[0], a[1]}
+	assert.Equal(t, balancer.Canonical(a), balancer.Canonical(b))
+	assert.Equal(t, "b:80", a[0].Addr, "the list itself is left alone")
+}

@@ -1,18 +1,5 @@
 package balancer
 
-import "github.com/trunklb/trunk/peer"
-
-// Decision is the record of one choice: who was looked at, who was passed over
-// and why, and which rule chose. Its String is what one pastes into a ticket.
-type Decision = peer.Decision
-
-// Event is something that has happened to a peer, to the set, or to the names that
-// it was made of; it is a slog.LogValuer.
-type Event = peer.Event
-
-// Lookup is what came of looking a name up again; Event.Lookup tells it.
-type Lookup = peer.Lookup
-
 // Explain says of which requests Decisions are wanted. The zero value: none, at no
 // cost.
 type Explain struct {

@@ -1,12 +1,15 @@
 package balancer
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/trunklb/trunk/internal/conflex"
 	"github.com/trunklb/trunk/internal/lint"
 	"github.com/trunklb/trunk/peer"
+	"github.com/trunklb/trunk/sticky"
 )
 
 // The codes of [Lint].
@@ -36,10 +39,28 @@ const (
 	// CodeSharedRoute: two servers have one route; a client that brings it gets
 	// the first.
 	CodeSharedRoute Code = "shared-route"
+	// CodeNameTries: a name can be several peers, which may use up Retry.Tries before
+	// a backup is asked.
+	CodeNameTries Code = "name-tries"
+	// CodeOrder: the method counts places in the list, and a name's addresses come in
+	// an order that may differ between hosts.
+	CodeOrder Code = "order-of-addresses"
+	// CodePlaceholder: an address to which nothing can be sent, such as the 0.0.0.1
+	// beside balancer_by_lua.
+	CodePlaceholder Code = "placeholder-address"
+	// CodeCookieInsecure: browsers drop a cookie with SameSite=None that is not Secure.
+	CodeCookieInsecure Code = "cookie-samesite-none"
+	// CodeCookiePath: a cookie without a path comes back only for URLs in the
+	// directory of the one that was answered first.
+	CodeCookiePath Code = "cookie-without-path"
+	// CodeUnknownVariable: a text has a variable that is neither among those of nginx's
+	// that trunk knows nor in Config.Variables. New refuses it.
+	CodeUnknownVariable Code = "unknown-variable"
 )
 
-// Lint looks for what works, as nginx does it, but hardly as intended. It does
-// not say whether New takes the configuration. Names are not looked up.
+// Lint looks for what works, as nginx does it, but hardly as intended, and for
+// variables that nginx may know and New refuses. It does not say otherwise whether
+// New takes the configuration. Names are not looked up.
 func Lint(c Config) []Warning {
 	l := linter{Config: c, method: peer.Describe(c.Method)}
 	for i := range c.Servers {
@@ -51,6 +72,10 @@ func Lint(c Config) []Warning {
 	l.tries()
 	l.ofMethod()
 	l.routes()
+	l.placeholders()
+	l.orderOfAddresses()
+	l.cookie()
+	l.variables()
 	return l.warnings
 }
 
@@ -93,7 +118,7 @@ func (l *linter) loneServer() {
 func (l *linter) localhost() {
 	for i := range l.Servers {
 		s := &l.Servers[i]
-		if a, refusal := conflex.ParseAddr(s.Addr, 80); refusal == "" && strings.EqualFold(a.Host, "localhost") {
+		if isLocalhost(s.Addr) {
 			l.warn(CodeLocalhost, nameOf(s), "localhost is 127.0.0.1 and ::1 on most machines: two peers, and two tries for one server",
 				"write 127.0.0.1 or [::1]")
 			return
@@ -120,14 +145,94 @@ func (l *linter) maxFails() {
 		list(names)), "multiply all weights until each is at least its max_fails, or set Policy.Penalty")
 }
 
-// tries compares the tries of a request with the servers before the backups.
+// tries compares the tries of a request with the peers before the backups. localhost is
+// two, any other name one or more.
 func (l *linter) tries() {
-	n := len(l.live[peer.Primary])
-	if l.Retry.Tries <= 0 || l.Retry.Tries > n || len(l.live[peer.Backup]) == 0 {
+	if l.Retry.Tries <= 0 || l.Retry.KeepBackup || len(l.live[peer.Backup]) == 0 {
 		return
 	}
-	l.warn(CodeTriesBeforeBackup, "", fmt.Sprintf("a request has %d tries and %d live servers before the backups: it never reaches a backup while these are in",
-		l.Retry.Tries, n), fmt.Sprintf("allow at least %d tries, or no limit", n+1))
+	n, name := 0, ""
+	for _, s := range l.live[peer.Primary] {
+		n++
+		switch {
+		case isLocalhost(s.Addr):
+			n++
+		case isName(s.Addr):
+			name = nameOf(s)
+		}
+	}
+	switch {
+	case l.Retry.Tries <= n:
+		l.warn(CodeTriesBeforeBackup, "", fmt.Sprintf("a request has %d tries and %d live peers before the backups: it never reaches a backup while these are in",
+			l.Retry.Tries, n), fmt.Sprintf("allow at least %d tries, or no limit, or set Retry.KeepBackup", n+1))
+	case name != "":
+		l.warn(CodeNameTries, name, fmt.Sprintf("a request has %d tries, and %s can be several peers that use them up before a backup is asked",
+			l.Retry.Tries, name), "allow more tries, or no limit, or set Retry.KeepBackup")
+	}
+}
+
+// placeholders looks for addresses to which nothing can be sent: 0.0.0.0/8, but for
+// 0.0.0.0, which is this host to some systems.
+func (l *linter) placeholders() {
+	for i := range l.Servers {
+		s := &l.Servers[i]
+		a, refusal := conflex.ParseAddr(s.Addr, 80)
+		if refusal == "" && a.IP.Is4() && a.IP.As4()[0] == 0 && !a.IP.IsUnspecified() && !s.Down {
+			l.warn(CodePlaceholder, nameOf(s), fmt.Sprintf("%s is a placeholder: nothing can be sent to it", nameOf(s)),
+				"write the servers that were chosen elsewhere, in Lua say")
+		}
+	}
+}
+
+// orderOfAddresses looks for names under methods that count places in the list: those
+// that take backups only above their line, but for random and consistent hashing.
+func (l *linter) orderOfAddresses() {
+	if d := l.method.Directive; len(d) == 0 || d[0] != "ip_hash" && (d[0] != "hash" || len(d) == 3) {
+		return
+	}
+	for i := range l.Servers {
+		if s := &l.Servers[i]; isName(s.Addr) && !s.Resolve {
+			l.warn(CodeOrder, nameOf(s), fmt.Sprintf("%s counts places in the list, and the addresses of %s come in an order that may differ between hosts",
+				l.method.Name, nameOf(s)), "write addresses, in the order of Canonical, or resolve, or use hash KEY consistent")
+			return
+		}
+	}
+}
+
+// cookie looks for sticky cookies that browsers drop or keep back.
+func (l *linter) cookie() {
+	if l.Sticky == nil {
+		return
+	}
+	d := l.Sticky.Describe().Directive
+	if len(d) < 3 || d[1] != "cookie" {
+		return
+	}
+	has := func(word string) bool {
+		return slices.ContainsFunc(d[3:], func(s string) bool { return strings.EqualFold(s, word) })
+	}
+	if has("samesite=none") && !has("secure") {
+		l.warn(CodeCookieInsecure, d[2], "browsers drop a cookie with samesite=none that is not secure", "write secure too")
+	}
+	if !slices.ContainsFunc(d[3:], func(s string) bool { return strings.HasPrefix(s, "path=") }) {
+		l.warn(CodeCookiePath, d[2], "the cookie has no path: browsers send it back only for URLs in the directory of the one that set it",
+			"write path=/")
+	}
+}
+
+// variables looks for variables that New refuses.
+func (l *linter) variables() {
+	texts := []string{l.method.Key}
+	if b, err := sticky.New(l.Sticky, &sticky.Options{}); err == nil {
+		texts = append(texts, b.Texts()...)
+	}
+	for _, s := range texts {
+		var unknown *VariableError
+		if _, err := compile(s, l.Variables); errors.As(err, &unknown) {
+			l.warn(CodeUnknownVariable, unknown.Variable, fmt.Sprintf("%s is no variable that trunk knows, and New refuses it", unknown.Variable),
+				hintVariable)
+		}
+	}
 }
 
 // ofMethod lets the method speak.
@@ -151,6 +256,11 @@ func (l *linter) routes() {
 		}
 		seen[s.Route] = s
 	}
+}
+
+func isLocalhost(addr string) bool {
+	a, refusal := conflex.ParseAddr(addr, 80)
+	return refusal == "" && strings.EqualFold(a.Host, "localhost")
 }
 
 func isName(addr string) bool {

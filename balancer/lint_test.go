@@ -1,6 +1,7 @@
 package balancer_test
 
 import (
+	"net/http"
 	"slices"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/trunklb/trunk/iphash"
 	"github.com/trunklb/trunk/peer"
 	"github.com/trunklb/trunk/random"
+	"github.com/trunklb/trunk/sticky"
 )
 
 func codes(warnings []balancer.Warning) (out []balancer.Code) {
@@ -51,6 +53,21 @@ func TestLint(t *testing.T) {
 		{"random two and the remedy", balancer.Config{Method: random.Method{Two: true, KeepWeights: true}, Servers: servers{{Addr: "10.0.0.1:80", Weight: 9}, two[1]}}, nil},
 		{"max_fails and the remedy", balancer.Config{Policy: peer.Policy{Penalty: 0.1}, Servers: servers{{Addr: "10.0.0.1:80", MaxFails: 3}, two[1]}}, nil},
 		{"a constant key", balancer.Config{Method: hash.New("consistent"), Servers: two}, []balancer.Code{balancer.CodeConstantKey}},
+		{"localhost takes both tries before the backup", balancer.Config{Retry: balancer.Retry{Tries: 2}, Servers: servers{{Addr: "localhost:80"}, {Addr: "10.0.0.3:80", Backup: true}}}, []balancer.Code{balancer.CodeLocalhost, balancer.CodeTriesBeforeBackup}},
+		{"a name may take all tries before the backup", balancer.Config{Retry: balancer.Retry{Tries: 2}, Servers: servers{{Addr: "app.example:80"}, {Addr: "10.0.0.3:80", Backup: true}}}, []balancer.Code{balancer.CodeNameTries}},
+		{"the last try is kept for the backup", balancer.Config{Retry: balancer.Retry{Tries: 2, KeepBackup: true}, Servers: servers{{Addr: "localhost:80"}, {Addr: "10.0.0.3:80", Backup: true}}}, []balancer.Code{balancer.CodeLocalhost}},
+		{"a name under hash", balancer.Config{Method: hash.New("$host"), Servers: servers{two[0], {Addr: "app.example:80"}}}, []balancer.Code{balancer.CodeOrder}},
+		{"a name under ip_hash", balancer.Config{Method: iphash.New(), Servers: servers{{Addr: "app.example:80"}}}, []balancer.Code{balancer.CodeOrder}},
+		{"names that are sorted under hash", balancer.Config{Method: hash.New("$host"), Servers: servers{{Addr: "app.example:80", Resolve: true}}}, nil},
+		{"a name under consistent hash", balancer.Config{Method: hash.NewConsistent("$host"), Servers: servers{two[0], {Addr: "app.example:80"}}}, nil},
+		{"Lua's placeholder", balancer.Config{Servers: servers{{Addr: "0.0.0.1:80"}}}, []balancer.Code{balancer.CodePlaceholder}},
+		{"a placeholder that is down", balancer.Config{Servers: servers{two[0], two[1], {Addr: "0.0.0.1:80", Down: true}}}, nil},
+		{"samesite=none, and not secure", balancer.Config{Sticky: sticky.Cookie{Name: "a", Path: "/", SameSite: "None"}, Servers: two}, []balancer.Code{balancer.CodeCookieInsecure}},
+		{"samesite=none, secure", balancer.Config{Sticky: &sticky.Cookie{Name: "a", Path: "/", SameSite: "none", Secure: true}, Servers: two}, nil},
+		{"a cookie without path", balancer.Config{Sticky: &sticky.Cookie{Name: "a"}, Servers: two}, []balancer.Code{balancer.CodeCookiePath}},
+		{"a variable that nothing makes", balancer.Config{Method: hash.New("$pick"), Servers: two}, []balancer.Code{balancer.CodeUnknownVariable}},
+		{"a variable of one's own", balancer.Config{Method: hash.New("$pick"), Servers: two, Variables: map[string]func(*http.Request) string{"Pick": nil}}, nil},
+		{"a route by a variable that nothing makes", balancer.Config{Sticky: sticky.Route{Variables: []string{"$jvm"}}, Servers: two}, []balancer.Code{balancer.CodeUnknownVariable}},
 		{"a shared route", balancer.Config{Servers: servers{{Addr: "10.0.0.1:80", Route: "a"}, {Addr: "10.0.0.2:80", Route: "a"}}}, []balancer.Code{balancer.CodeSharedRoute}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/trunklb/trunk/peer"
@@ -16,8 +17,13 @@ const (
 	defaultLookup = 30 * time.Second
 )
 
-// checkLookups refuses negative times.
+// checkLookups refuses negative times, and networks that a Resolver does not know.
 func (c *Config) checkLookups() error {
+	switch c.ResolveNetwork {
+	case "", "ip", "ip4", "ip6":
+	default:
+		return &ConfigError{Server: -1, Field: "ResolveNetwork", Value: strconv.Quote(c.ResolveNetwork), Reason: `must be "ip", "ip4" or "ip6"`}
+	}
 	for _, f := range []struct {
 		field string
 		value time.Duration

@@ -47,6 +47,7 @@ type answers map[question][]found
 // Upstream.changing, but for the resolver, which never changes.
 type names struct {
 	resolver Resolver
+	network  string // of the names that are asked again
 	known    answers
 }
 
@@ -225,7 +226,11 @@ func (n *names) ask(ctx context.Context, q question, old []found) ([]found, erro
 	if q.service != "" {
 		return n.askService(ctx, q, old)
 	}
-	ips, err := lookupIP(ctx, n.resolver, q.host)
+	network := "ip"
+	if q.again {
+		network = n.network
+	}
+	ips, err := lookupIP(ctx, n.resolver, network, q.host)
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +256,7 @@ func (n *names) askService(ctx context.Context, q question, old []found) ([]foun
 		target := strings.TrimSuffix(r.Target, ".")
 		ips, known := hosts[target]
 		if !known {
-			if ips, err = lookupIP(ctx, n.resolver, target); err != nil {
+			if ips, err = lookupIP(ctx, n.resolver, n.network, target); err != nil {
 				errs = append(errs, err)
 				ips = addressesOf(target, old)
 			}

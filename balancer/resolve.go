@@ -12,7 +12,8 @@ import (
 // Resolver looks up host names. *net.Resolver is one. A look-up must end when its
 // context does. A panic of one that looks again is a look-up that has failed.
 type Resolver interface {
-	// LookupNetIP returns the addresses of a host; network is "ip".
+	// LookupNetIP returns the addresses of a host; network is "ip", or
+	// Config.ResolveNetwork.
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
@@ -56,16 +57,17 @@ var errNoAddresses = errors.New("no addresses")
 
 // lookupIP asks for a host's addresses, in the resolver's order and each but once.
 // net.Resolver has IPv4 addresses mapped into IPv6 at times, so that all of these
-// count as IPv4. Zones are nginx's to drop.
-func lookupIP(ctx context.Context, r Resolver, host string) ([]netip.Addr, error) {
-	ips, err := r.LookupNetIP(ctx, "ip", host)
+// count as IPv4. Zones are nginx's to drop. A resolver that does not mind the network
+// is minded here.
+func lookupIP(ctx context.Context, r Resolver, network, host string) ([]netip.Addr, error) {
+	ips, err := r.LookupNetIP(ctx, network, host)
 	if err != nil {
 		return nil, err
 	}
 	seen := make(map[netip.Addr]bool, len(ips))
 	out := make([]netip.Addr, 0, len(ips))
 	for _, ip := range ips {
-		if ip = ip.Unmap().WithZone(""); ip.IsValid() && !seen[ip] {
+		if ip = ip.Unmap().WithZone(""); ip.IsValid() && !seen[ip] && isOf(network, ip) {
 			seen[ip] = true
 			out = append(out, ip)
 		}
@@ -74,6 +76,11 @@ func lookupIP(ctx context.Context, r Resolver, host string) ([]netip.Addr, error
 		return nil, errNoAddresses
 	}
 	return out, nil
+}
+
+// isOf reports whether an address is of a network: "ip", "ip4" or "ip6".
+func isOf(network string, ip netip.Addr) bool {
+	return network == "ip" || ip.Is4() == (network == "ip4")
 }
 
 // lookupSRV asks for the SRV records of a service of a host as nginx does: a

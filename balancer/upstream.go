@@ -1,6 +1,7 @@
 package balancer
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/url"
@@ -73,7 +74,7 @@ func New(ctx context.Context, c Config) (*Upstream, error) {
 	if err := c.checkLookups(); err != nil {
 		return nil, err
 	}
-	names := names{resolver: c.Resolver}
+	names := names{resolver: c.Resolver, network: cmp.Or(c.ResolveNetwork, "ip")}
 	if names.resolver == nil {
 		names.resolver = net.DefaultResolver
 	}

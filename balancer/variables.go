@@ -18,8 +18,10 @@ type VariableError struct {
 }
 
 func (e *VariableError) Error() string {
-	return fmt.Sprintf("trunk: unknown variable %q in %q", e.Variable, e.Text)
+	return fmt.Sprintf("trunk: unknown variable %q in %q (%s)", e.Variable, e.Text, hintVariable)
 }
+
+const hintVariable = "write a function for it in Config.Variables"
 
 // scope is what variables are looked up in. request is nil outside HTTP: all
 // variables but the client's address are then empty. response is nil before the

@@ -58,9 +58,8 @@ func init() {
 		{"keepalive_time", inUpstream, simple, 1, 1, (*parser).keepaliveTime},
 		{"keepalive_timeout", inUpstream, simple, 1, 1, (*parser).keepaliveTimeout},
 		{"zone", anyUpstream, simple, 1, 2, (*parser).zone},
-		{"resolver", anyUpstream, simple, 1, many, (*parser).resolver},
-		{"resolver_timeout", anyUpstream, simple, 1, 1, (*parser).resolverTimeout},
-		{"resolver", inHTTP | inStream, simple, 0, many, (*parser).sectionResolver},
+		{"resolver", anyUpstream | inHTTP | inStream, simple, 1, many, (*parser).resolver},
+		{"resolver_timeout", anyUpstream | inHTTP | inStream, simple, 1, 1, (*parser).resolverTimeout},
 
 		// Where requests go, and what happens when they fail: Config.Retry.
 		{families("pass"), inLocation | inLocationIf | inLimitExcept, simple, 1, 1, (*parser).pass},

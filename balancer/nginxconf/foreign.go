@@ -48,7 +48,7 @@ var foreignDirectives = map[string]foreignThing{
 	"url_hash":                   {ClassChoice, "use hash $request_uri"},
 	"hash_method":                {ClassChoice, "the hash is always crc32, as nginx's own: leave it out"},
 	"hash_again":                 {ClassChoice, "hash tries up to 20 times, then round robin: leave it out"},
-	"session_sticky":             {ClassChoice, "use sticky cookie NAME"},
+	"session_sticky":             {ClassChoice, "use sticky cookie NAME; ParseOptions.Convert does it"},
 	"session_sticky_hide_cookie": {ClassChoice, "use sticky cookie NAME"},
 	"sticky_cookie_insert":       {ClassChoice, "use sticky cookie NAME"},
 	"sticky_hide_cookie":         {ClassChoice, "use sticky cookie NAME"},
@@ -62,7 +62,8 @@ var foreignDirectives = map[string]foreignThing{
 
 	"state":               {ClassServers, "the servers are in the state file: paste its server lines into the block"},
 	"jdomain":             {ClassServers, "the name is looked up again and again: write server NAME resolve, or Update the list"},
-	"dynamic_resolve":     {ClassServers, "names are looked up again and again: write resolve in the server lines, or Update the list"},
+	"dynamic_resolve":     {ClassServers, "names are looked up again and again: write resolve in the server lines; ParseOptions.Convert does it"},
+	"tcp":                 {ClassServers, "a section of a module for TCP, whose upstreams are not read: write them in stream { }"},
 	"resolve":             {ClassServers, "names are looked up again and again: write resolve in the server lines, or Update the list"},
 	"dynamic_upstream":    {ClassServers, insteadList},
 	"consul":              {ClassServers, insteadList},
@@ -157,6 +158,10 @@ func (p *parser) foreignDirective(d *conflex.Directive) *ParseError {
 			return p.jvmRoute(d, err)
 		case name == "consistent_hash" && len(d.Words) == 2:
 			return p.consistentHash(d, t)
+		case name == "session_sticky":
+			return p.sessionSticky(d)
+		case name == "dynamic_resolve":
+			return p.dynamicResolve(d)
 		}
 	}
 	if err := p.foreign(d, d.Words, t, err); err != nil {

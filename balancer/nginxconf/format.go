@@ -94,11 +94,19 @@ func (p *printer) remedies(what string, set map[string]any) {
 	}
 }
 
-// ownValue shows a value that is plain, and says of others that they are set.
+// ownValue shows a value that is plain, of a struct the fields that are set, and says of
+// others that they are set.
 func ownValue(v any) string {
 	switch reflect.ValueOf(v).Kind() {
 	case reflect.Func, reflect.Map, reflect.Pointer, reflect.Interface, reflect.Chan, reflect.Slice:
 		return "set"
+	case reflect.Struct:
+		set := fields.Set(v, "")
+		var parts []string
+		for _, name := range slices.Sorted(maps.Keys(set)) {
+			parts = append(parts, name+": "+ownValue(set[name]))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
 	}
 	return fmt.Sprintf("%+v", v)
 }
@@ -106,8 +114,8 @@ func ownValue(v any) string {
 func (p *printer) upstream(b *Block) {
 	c := &b.Config
 	p.open("upstream " + conflex.Quote(c.Name) + " {")
-	p.own("", *c, "Name Servers Method Sticky Retry Warnings Keepalive KeepaliveTimeout ResolveInterval ResolveTimeout")
-	p.run(c)
+	p.own("", *c, "Name Servers Method Sticky Retry Warnings Keepalive KeepaliveTimeout ResolveInterval ResolveTimeout ResolveNetwork")
+	p.run(b)
 	late := peer.Describe(c.Method).BackupsFirst && hasBackup(c.Servers)
 	if !late {
 		p.method(c.Method)
@@ -138,26 +146,65 @@ func (p *printer) upstream(b *Block) {
 	p.close()
 }
 
-// run writes what nginx needs to look names up while it runs.
-func (p *printer) run(c *balancer.Config) {
+// run writes what nginx needs to look names up while it runs: what was read, or else
+// what will do.
+func (p *printer) run(b *Block) {
+	c := &b.Config
 	names := slices.ContainsFunc(c.Servers, func(s balancer.Server) bool { return s.Resolve })
-	if names {
+	switch z := b.Zone; {
+	case z.Name != "" && z.Size > 0:
+		p.directive("zone", z.Name, sizeText(z.Size))
+	case z.Name != "":
+		p.directive("zone", z.Name)
+	case names:
 		p.directive("zone", "upstream_"+c.Name, "256k")
 	}
-	if names || c.ResolveInterval != 0 {
+	if names || c.ResolveInterval != 0 || c.ResolveNetwork != "" || b.Resolver != nil {
 		p.comment("nginx asks this name server; trunk asks Config.Resolver")
-		args := []string{"127.0.0.1"}
-		if d := c.ResolveInterval; d > 0 {
-			if d%time.Second != 0 {
-				p.comment("ResolveInterval=%v is finer than nginx's second", d)
-			}
-			args = append(args, "valid="+spell.Seconds(max(d, time.Second)))
-		}
-		p.directive("resolver", args...)
+		p.directive("resolver", p.resolverArgs(b)...)
 	}
 	if c.ResolveTimeout > 0 {
 		p.directive("resolver_timeout", spell.Millis(c.ResolveTimeout))
 	}
+}
+
+// sizeText writes a number of bytes, in m or k where they are whole.
+func sizeText(n int64) string {
+	switch {
+	case n%(1<<20) == 0:
+		return strconv.FormatInt(n>>20, 10) + "m"
+	case n%(1<<10) == 0:
+		return strconv.FormatInt(n>>10, 10) + "k"
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// resolverArgs are the addresses and parameters that were read, but for those that the
+// Config says.
+func (p *printer) resolverArgs(b *Block) (args []string) {
+	for _, word := range b.Resolver {
+		switch name, _, _ := strings.Cut(word, "="); name {
+		case "valid", "ipv4", "ipv6":
+		default:
+			args = append(args, word)
+		}
+	}
+	if args == nil {
+		args = []string{"127.0.0.1"}
+	}
+	if d := b.Config.ResolveInterval; d > 0 {
+		if d%time.Second != 0 {
+			p.comment("ResolveInterval=%v is finer than nginx's second", d)
+		}
+		args = append(args, "valid="+spell.Seconds(max(d, time.Second)))
+	}
+	switch b.Config.ResolveNetwork {
+	case "ip4":
+		args = append(args, "ipv6=off")
+	case "ip6":
+		args = append(args, "ipv4=off")
+	}
+	return args
 }
 
 func hasBackup(servers []balancer.Server) bool {
@@ -262,10 +309,14 @@ func (p *printer) location(b *Block) {
 		return
 	}
 	r := &b.Config.Retry
+	pass := b.pass()
+	lines, missing := retryLines(r, strings.TrimSuffix(pass[0], "_pass"), b.Stream)
 	comment := func() {
+		if missing != 0 {
+			p.comment("Retry.On has what %s_next_upstream has no words for: %v", strings.TrimSuffix(pass[0], "_pass"), missing)
+		}
 		p.own("Retry.", *r, "On Tries Timeout ConnectTimeout SendTimeout ReadTimeout")
 	}
-	lines := retryLines(r, b.Stream)
 	if len(lines) == 0 || !hostName.MatchString(b.Config.Name) {
 		for _, l := range lines {
 			p.comment("%s", strings.Join(l, " "))
@@ -276,11 +327,10 @@ func (p *printer) location(b *Block) {
 	p.open("server {")
 	if b.Stream {
 		p.directive("listen", "12345")
-		p.directive("proxy_pass", b.Config.Name)
 	} else {
 		p.open("location / {")
-		p.directive("proxy_pass", "http://"+b.Config.Name)
 	}
+	p.directive(pass[0], pass[1:]...)
 	comment()
 	for _, l := range lines {
 		p.directive(l[0], l[1:]...)
@@ -291,40 +341,60 @@ func (p *printer) location(b *Block) {
 	p.close()
 }
 
-// retryLines are the directives of a retry policy, as far as nginx has them.
-func retryLines(r *balancer.Retry, stream bool) (lines [][]string) {
+// pass is the directive that passes to the block: the one that was read, or proxy_pass.
+func (b *Block) pass() []string {
+	switch {
+	case b.Pass != nil:
+		return b.Pass
+	case b.Stream:
+		return []string{"proxy_pass", b.Config.Name}
+	}
+	return []string{"proxy_pass", "http://" + b.Config.Name}
+}
+
+// retryLines are the directives of a retry policy, as far as the family has them. missing
+// are kinds of nginx's that another family has.
+func retryLines(r *balancer.Retry, family string, stream bool) (lines [][]string, missing balancer.Kind) {
 	if on := r.On & (balancer.KindOff<<1 - 1); on != 0 {
-		line := []string{"proxy_next_upstream"}
+		line := []string{family + "_next_upstream"}
 		switch {
 		case stream && on == balancer.KindOff:
 			line = append(line, "off")
 		case stream:
 			line = append(line, "on")
 		default:
-			line = append(line, strings.Fields(on.String())...)
+			missing = on
+			for _, name := range nextUpstreamKinds[family] {
+				if kind := kindOf(name); missing&kind != 0 {
+					line = append(line, name)
+					missing &^= kind
+				}
+			}
 		}
-		lines = append(lines, line)
+		if len(line) > 1 {
+			lines = append(lines, line)
+		}
 	}
 	if r.Tries > 0 {
-		lines = append(lines, []string{"proxy_next_upstream_tries", strconv.Itoa(r.Tries)})
+		lines = append(lines, []string{family + "_next_upstream_tries", strconv.Itoa(r.Tries)})
 	}
 	times := []struct {
 		name string
 		d    time.Duration
 	}{
-		{"proxy_next_upstream_timeout", r.Timeout},
-		{"proxy_connect_timeout", r.ConnectTimeout},
-		{"proxy_send_timeout", r.SendTimeout},
-		{"proxy_read_timeout", r.ReadTimeout},
+		{"next_upstream_timeout", r.Timeout},
+		{"connect_timeout", r.ConnectTimeout},
+		{"send_timeout", r.SendTimeout},
+		{"read_timeout", r.ReadTimeout},
 	}
 	if stream {
 		times = append(times[:2], times[2])
-		times[2].name, times[2].d = "proxy_timeout", r.ReadTimeout
+		times[2].name, times[2].d = "timeout", r.ReadTimeout
 	}
 	for _, t := range times {
 		if t.d > 0 {
-			lines = append(lines, []string{t.name, spell.Millis(t.d)})
+			lines = append(lines, []string{family + "_" + t.name, spell.Millis(t.d)})
 		}
 	}
-	return lines
+	return lines, missing
 }

@@ -2,6 +2,7 @@ package nginxconf
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -131,6 +132,8 @@ func hintCount(d *conflex.Directive) string {
 		return hintTemplate
 	case d.Start < d.Line:
 		return fmt.Sprintf("the directive begins in line %d: is its ; missing?", d.Start)
+	case len(d.Words) > 2 && isUnit(d.Words[len(d.Words)-1]):
+		return hintUnit(d, d.Words[len(d.Words)-1])
 	case name == "upstream":
 		return "write upstream NAME { }; quotes go around a name with spaces"
 	case name == "hash":
@@ -171,6 +174,8 @@ func hintParameter(d *conflex.Directive, word string) string {
 	switch {
 	case d.Start < d.Line && isOfUpstreams(word):
 		return fmt.Sprintf("the directive begins in line %d: is its ; missing?", d.Start)
+	case isUnit(word):
+		return hintUnit(d, word)
 	case isTemplate(word) || strings.Contains(value, "$"):
 		return "parameters take no variables and no templates: write the value itself"
 	case strings.ContainsAny(word, `"'`):
@@ -194,6 +199,21 @@ func hintParameter(d *conflex.Directive, word string) string {
 		}
 	}
 	return invisible(word)
+}
+
+// isUnit reports whether a word is the unit of a time or size alone.
+func isUnit(word string) bool {
+	switch word {
+	case "ms", "s", "m", "h", "d", "w", "M", "y", "k", "K":
+		return true
+	}
+	return false
+}
+
+// hintUnit is for a unit that a space parts from its number.
+func hintUnit(d *conflex.Directive, unit string) string {
+	before := d.Words[max(0, slices.Index(d.Words, unit)-1)]
+	return "a number and its unit are one word: write " + before + unit
 }
 
 // hasNext reports whether a word follows the given one.

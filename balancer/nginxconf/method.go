@@ -76,16 +76,14 @@ func (p *parser) leastTime(d *conflex.Directive) *ParseError {
 		return p.duplicate(d)
 	}
 	p.block.leastTime = true
-	if !ok {
+	m.Inflight = len(d.Words) == 3
+	switch {
+	case m.Inflight && cstr(d.Words[2]) != "inflight": // nginx looks at it first
+		return p.invalidParameter(d, d.Words[2])
+	case !ok:
 		return p.refuse(d, d.Words[1], `invalid value "`+d.Words[1]+`"`, "write "+names)
 	}
-	if len(d.Words) == 3 {
-		if cstr(d.Words[2]) != "inflight" {
-			return p.invalidParameter(d, d.Words[2])
-		}
-		m.Inflight = true
-		p.block.Config.Method = m
-	}
+	p.block.Config.Method = m
 	return nil
 }
 
@@ -121,18 +119,29 @@ func (p *parser) use(d *conflex.Directive, text string) *ParseError {
 	if err != nil {
 		return p.refuse(d, text, err.Error(), `write $name or ${name}; nginx has no way to write a plain dollar sign`)
 	}
-	p.section.uses = append(p.section.uses, names...)
+	for _, name := range names {
+		p.uses(d, name)
+	}
 	return nil
 }
 
-// checkVariables looks for variables that nobody makes. nginx names no line.
-func (p *parser) checkVariables() *ParseError {
-	s := p.section
-	for _, name := range s.uses {
-		if s.defined[name] || knownVariable(name, s.stream) || p.hasVariable(name) {
+// A use is a variable in an upstream block, in lower case, and its place.
+type use struct {
+	name, file string
+	line       int
+}
+
+func (p *parser) uses(d *conflex.Directive, name string) {
+	p.block.uses = append(p.block.uses, use{name, p.file(), d.Line})
+}
+
+// checkVariables looks for variables that do not exist in nginx. nginx names no line.
+func (p *parser) checkVariables(b *block) *ParseError {
+	for _, u := range b.uses {
+		if p.section.defined[u.name] || knownVariable(u.name, b.Stream) || p.hasVariable(u.name) {
 			continue
 		}
-		return &ParseError{Word: "$" + name, Message: `unknown "` + name + `" variable`,
+		return &ParseError{Word: "$" + u.name, Message: `unknown "` + u.name + `" variable`,
 			Hint: "it is none of nginx's, and no set, map or the like makes it in this text; give Parse a function in ParseOptions.Variables"}
 	}
 	return nil

@@ -14,6 +14,7 @@ package nginxconf
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -42,7 +43,25 @@ func NewUpstream(ctx context.Context, text string) (*balancer.Upstream, error) {
 		}
 		return nil, e
 	}
-	return balancer.New(ctx, f.Blocks[0].Config)
+	c := f.Blocks[0].Config
+	up, err := balancer.New(ctx, c)
+	return up, withLine(err, c.Warnings)
+}
+
+// withLine gives New's error of a variable the line of the directive that has it.
+func withLine(err error, warnings []balancer.Warning) error {
+	var unknown *balancer.VariableError
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	i := slices.IndexFunc(warnings, func(w balancer.Warning) bool {
+		return w.Code == balancer.CodeUnknownVariable && w.Word == unknown.Variable
+	})
+	if i < 0 {
+		return err
+	}
+	w := warnings[i]
+	return &ParseError{File: w.File, Line: w.Line, Word: w.Word, Message: w.Message, Hint: w.Hint, Cause: err, Warnings: warnings}
 }
 
 // Parse reads the upstream blocks of a text in nginx's configuration
@@ -68,12 +87,14 @@ func Parse(text string, opts *ParseOptions) (*File, error) {
 	}
 	p := &parser{opts: opts, out: &File{}, zones: map[string]*zone{}, noted: map[string]bool{}}
 	if err := p.text(conflex.Parse(text)); err != nil {
-		err.Warnings = p.out.Warnings
-		return nil, err
+		if !opts.All {
+			err.Warnings = p.out.Warnings
+			return nil, err
+		}
+		p.refused = append(p.refused, err)
 	}
 	p.checkLocation()
-	p.finish()
-	return p.out, nil
+	return p.out, errors.Join(p.refused...)
 }
 
 // ParseOptions say what [Parse] may know and take beside the text. The
@@ -89,9 +110,15 @@ type ParseOptions struct {
 	// what the rest of it says.
 	AllowChoice bool
 	// Convert reads the older sticky module's directive as sticky cookie,
-	// jvm_route as sticky route, consistent_hash as hash ... consistent, and
+	// session_sticky too, jvm_route as sticky route, consistent_hash as
+	// hash ... consistent, dynamic_resolve as resolve in the server lines, and
 	// slow_start as Policy.Return.SlowStart. A notice says what differs.
 	Convert bool
+	// All reads past what is refused, as if the directive were not there, so that one
+	// reading finds every mistake. The error is then the errors.Join of all
+	// *ParseErrors, in order, up to 1000, and the File, of what could be read, comes
+	// beside it.
+	All bool
 	// Include gives the files that an include directive's pattern matches, in
 	// order of their names; none if it has wildcards and none matches. nil: an
 	// include is an error inside an upstream block, since servers may be in it,
@@ -144,11 +171,12 @@ type Block struct {
 	Pass []string
 	// Keepalive, Zone and Resolver are what nginx would have in effect; only
 	// Keepalive.Max and Keepalive.Timeout have a meaning here (Config.Keepalive,
-	// Config.KeepaliveTimeout). Resolver: nginx has a resolver for names with the
-	// parameter resolve.
+	// Config.KeepaliveTimeout). Resolver are the words behind the resolver directive,
+	// the block's own or the section's; nil: there is none. Its addresses are not
+	// asked: Config.Resolver is.
 	Keepalive Keepalive
 	Zone      Zone
-	Resolver  bool
+	Resolver  []string
 	// StickyLost is the sticky that a method below it switched off, as nginx
 	// has it. nil: none was lost.
 	StickyLost sticky.Sticky

@@ -16,7 +16,11 @@ func (p *parser) passesOutside(d *conflex.Directive) bool {
 	switch {
 	case !isModuleName(name), d.Block != nil && looksLikeUpstream(d):
 		return false
-	case p.opts.Lenient, knownModule(name):
+	case p.opts.Lenient:
+		return true
+	case holdsUpstreams(d.Block):
+		return false
+	case knownModule(name):
 		return true
 	}
 	if misspelt(name) != "" {
@@ -33,7 +37,10 @@ func (p *parser) foreignOutside(d *conflex.Directive) *ParseError {
 	if name := d.Name(); !p.noted[name] {
 		p.noted[name] = true
 		instead := "not nginx's own; it has no influence on the upstreams"
-		if isKnown(name) {
+		switch {
+		case holdsUpstreams(d.Block):
+			instead = "its upstreams are not read: write them in http { } or stream { }"
+		case isKnown(name):
 			instead = "nginx takes it in another place only"
 		}
 		if t, ok := foreignOf(name); ok {
@@ -42,6 +49,19 @@ func (p *parser) foreignOutside(d *conflex.Directive) *ParseError {
 		p.ignore(d.Line, d.Words[:1], ClassOutside, instead)
 	}
 	return p.skip(d)
+}
+
+// holdsUpstreams reports whether a block has upstream blocks in it.
+func holdsUpstreams(b *conflex.Block) bool {
+	if b == nil {
+		return false
+	}
+	for _, d := range b.Directives {
+		if d.Name() == "upstream" && d.Block != nil || holdsUpstreams(d.Block) {
+			return true
+		}
+	}
+	return false
 }
 
 // isModuleName reports whether a word is shaped as the directives of modules are.

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"math"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"testing"
 	"testing/fstest"
@@ -293,20 +292,6 @@ func TestConvert(t *testing.T) {
 	assert.NotEmpty(t, b.Ignored, "what differs is told")
 	b = parseOne(t, "upstream u { server a slow_start=30s; server b slow_start=1m; }", opts)
 	assert.Equal(t, time.Minute, b.Config.Policy.Return.SlowStart)
-}
-
-func TestConvertJvmRoute(t *testing.T) {
-	b := parseOne(t, "upstream u { jvm_route $cookie_JSESSIONID|jsessionid; server a srun_id=one; server b srun_id=two; }",
-		&nginxconf.ParseOptions{Convert: true})
-	assert.Equal(t, sticky.Route{Variables: []string{"$jvm_route"}}, b.Config.Sticky)
-	assert.Equal(t, "two", b.Config.Servers[1].Route)
-	route := b.Config.Variables["jvm_route"]
-
-	r := httptest.NewRequest(http.MethodGet, "/app;jsessionid=abc.one;v=1", nil)
-	assert.Equal(t, "one", route(r))
-	r.AddCookie(&http.Cookie{Name: "JSESSIONID", Value: "a.b.two"})
-	assert.Equal(t, "two", route(r), "the cookie goes first")
-	assert.Empty(t, route(httptest.NewRequest(http.MethodGet, "/", nil)))
 }
 
 func TestOutsideTheBlocks(t *testing.T) {

@@ -144,7 +144,7 @@ func (p *parser) stickyRoute(d *conflex.Directive) (sticky.Sticky, *ParseError) 
 		if err := p.useOne(d, word); err != nil {
 			return nil, err
 		}
-		r.Variables = append(r.Variables, word)
+		r.Variables = append(r.Variables, lower(word))
 	}
 	return r, nil
 }
@@ -159,7 +159,7 @@ func (p *parser) useOne(d *conflex.Directive, word string) *ParseError {
 	if name == "" {
 		return p.refuse(d, word, `invalid variable name "$"`, "write the variable's name behind the dollar sign")
 	}
-	p.section.uses = append(p.section.uses, name)
+	p.uses(d, name)
 	if names, err := conflex.Variables(word); err != nil || len(names) != 1 || names[0] != name {
 		p.warn(d, CodeOneVariable, word, fmt.Sprintf("nginx reads %q as the name of a single variable", word[1:]),
 			"sticky takes variables alone, one per word, without braces or other text")
@@ -215,7 +215,7 @@ func (p *parser) learnVariable(d *conflex.Directive, to *[]string, word, name, v
 	if !strings.HasPrefix(value, "$") {
 		return p.stickyError(d, word, `missing variable in the "`+name+`" parameter`, "write "+name+"=$...")
 	}
-	*to = append(*to, value)
+	*to = append(*to, lower(value))
 	return p.useOne(d, value)
 }
 
@@ -249,10 +249,13 @@ func (p *parser) learnZone(d *conflex.Directive, l *sticky.Learn, word, value st
 
 func (p *parser) learnTimeout(d *conflex.Directive, l *sticky.Learn, word, value string) *ParseError {
 	n, ok := conflex.Millis(value)
-	if !ok {
+	switch {
+	case l.Timeout != 0:
+		return p.stickyError(d, word, "duplicate timeout", "")
+	case !ok || n == 0:
 		return p.stickyError(d, word, "invalid timeout", "write a time such as 10m")
 	}
-	l.Timeout = millis(max(n, 1)) // 0 would be the default here
+	l.Timeout = millis(n)
 	return nil
 }
 

@@ -2,7 +2,6 @@ package nginxconf
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 
@@ -23,8 +22,15 @@ type block struct {
 	two              bool // random two: nginx never takes it back
 	sticky           sticky.Sticky
 
-	// variables are those that the import makes.
-	variables map[string]func(*http.Request) string
+	// uses are the variables in the block, jvm a jvm_route that was converted.
+	uses []use
+	jvm  *jvmRoute
+	// resolver is the block's own; nil: there is none. dynamic: its names are to be
+	// looked up again, by a directive of another module that was converted.
+	resolver *resolver
+	dynamic  bool
+	// refused: a directive in it was, so that what it lacks may have been there.
+	refused bool
 	// seen are the directives that may stand once.
 	seen map[string]bool
 	// weights are the sums of the two groups so far.
@@ -48,10 +54,10 @@ func (p *parser) upstream(d *conflex.Directive) *ParseError {
 	b.Config.Name, b.Stream = d.Words[1], p.section.stream
 	b.File, b.Line = p.file(), d.Line
 	b.Keepalive = defaultKeepalive
-	p.section.blocks = append(p.section.blocks, b)
 	if err := p.addBlock(d, b); err != nil {
 		return err
 	}
+	p.section.blocks = append(p.section.blocks, b)
 	p.block = b
 	where := inUpstream
 	if b.Stream {
@@ -62,7 +68,7 @@ func (p *parser) upstream(d *conflex.Directive) *ParseError {
 	if err != nil {
 		return err
 	}
-	if len(b.Config.Servers) == 0 {
+	if len(b.Config.Servers) == 0 && !b.refused {
 		err := p.refuse(d, b.Config.Name, "no servers are inside upstream", "write at least one server line")
 		err.Line = d.Block.End
 		return err
@@ -110,20 +116,19 @@ func lineOf(file string, line int) string {
 // stream { }, in its order: upstream by upstream, then the variables.
 func (p *parser) endSection() *ParseError {
 	for _, ref := range p.section.upstreams {
-		if err := p.initUpstream(ref); err != nil {
+		if err := p.pastRefusal(p.initUpstream(ref)); err != nil {
 			return err
 		}
 	}
-	if err := p.checkVariables(); err != nil {
-		return err
+	for _, b := range p.section.blocks {
+		if err := p.pastRefusal(p.checkVariables(b)); err != nil {
+			return err
+		}
 	}
 	for _, b := range p.section.blocks {
 		p.retryOf(b)
-		if len(p.opts.Variables)+len(b.variables) > 0 {
-			b.Config.Variables = map[string]func(*http.Request) string{}
-			maps.Copy(b.Config.Variables, b.variables)
-			maps.Copy(b.Config.Variables, p.opts.Variables)
-		}
+		p.variablesOf(b)
+		p.lint(b)
 		p.out.Blocks = append(p.out.Blocks, b.Block)
 	}
 	p.unreadRetries()
@@ -139,32 +144,76 @@ func (p *parser) initUpstream(ref *upstreamRef) *ParseError {
 	refuse := func(message, hint string) *ParseError {
 		return &ParseError{File: b.File, Line: b.Line, Word: b.Config.Name, Message: message, Hint: hint}
 	}
-	b.Resolver = b.seen["resolver"] || p.section.resolver && b.zone != nil
-	if slices.ContainsFunc(b.Config.Servers, func(s balancer.Server) bool { return s.Resolve }) {
-		if b.zone == nil {
-			return refuse(fmt.Sprintf(`resolving names at run time requires upstream "%s" to be in shared memory`, b.Config.Name),
-				"write zone NAME 256k; into the block, or leave resolve out")
-		}
-		if !b.Resolver {
-			return refuse(fmt.Sprintf(`no resolver defined to resolve names at run time in upstream "%s"`, b.Config.Name),
-				"write resolver ADDRESS; into the block")
-		}
-	}
-	if !slices.ContainsFunc(b.Config.Servers, func(s balancer.Server) bool { return !s.Backup }) {
+	p.inherit(b)
+	resolves := slices.ContainsFunc(b.Config.Servers, func(s balancer.Server) bool { return s.Resolve })
+	switch {
+	case b.refused: // what it lacks may have been there
+	case resolves && b.zone == nil:
+		return refuse(fmt.Sprintf(`resolving names at run time requires upstream "%s" to be in shared memory`, b.Config.Name),
+			"write zone NAME 256k; into the block, or leave resolve out")
+	case resolves && b.resolver == nil:
+		return refuse(fmt.Sprintf(`no resolver defined to resolve names at run time in upstream "%s"`, b.Config.Name),
+			"write resolver ADDRESS; into the block")
+	case !slices.ContainsFunc(b.Config.Servers, func(s balancer.Server) bool { return !s.Backup }):
 		return refuse(fmt.Sprintf(`no servers in upstream "%s"`, b.Config.Name),
 			"all servers are backups: at least one must not be")
+	}
+	for i := range b.Config.Servers {
+		if s := &b.Config.Servers[i]; b.dynamic && isName(s.Addr) {
+			s.Resolve = true
+		}
 	}
 	return nil
 }
 
-// finish completes the result.
-func (p *parser) finish() {
-	for i := range p.out.Blocks {
-		b := &p.out.Blocks[i]
-		for _, w := range balancer.Lint(b.Config) {
-			w.File, w.Line = b.File, b.Line
-			b.Config.Warnings = append(b.Config.Warnings, w)
-			p.out.Warnings = append(p.out.Warnings, w)
-		}
+// variablesOf makes the variables that go into a Config: those of the import and the
+// caller's.
+func (p *parser) variablesOf(b *block) {
+	if b.jvm != nil {
+		b.define(jvmRouteVariable, b.jvm.variable(b.Config.Servers))
 	}
+	for name, f := range p.opts.Variables {
+		b.define(name, f)
+	}
+}
+
+func (b *block) define(name string, f func(*http.Request) string) {
+	if b.Config.Variables == nil {
+		b.Config.Variables = map[string]func(*http.Request) string{}
+	}
+	b.Config.Variables[name] = f
+}
+
+// lint adds Lint's warnings, with the line of the block. A variable that nginx has and
+// trunk has not has its own line; in stream, where the program brings the key, it is
+// empty.
+func (p *parser) lint(b *block) {
+	var known []balancer.Warning
+	for {
+		all := balancer.Lint(b.Config)
+		i := slices.IndexFunc(all, func(w balancer.Warning) bool { return w.Code == balancer.CodeUnknownVariable })
+		if i < 0 || !b.Stream {
+			known = append(known, all...)
+			break
+		}
+		w := all[i]
+		b.define(lower(w.Word[1:]), func(*http.Request) string { return "" })
+		w.Message = w.Word + " is no variable that trunk knows, and is empty here"
+		w.Hint = "bring the key with each connection: WithInput, Input.Key"
+		known = append(known, w)
+	}
+	for _, w := range known {
+		w.File, w.Line = b.File, b.Line
+		if w.Code == balancer.CodeUnknownVariable {
+			if i := slices.IndexFunc(b.uses, func(u use) bool { return "$"+u.name == lower(w.Word) }); i >= 0 {
+				w.File, w.Line = b.uses[i].file, b.uses[i].line
+			}
+		}
+		p.warning(b, w)
+	}
+}
+
+func isName(addr string) bool {
+	a, refusal := conflex.ParseAddr(addr, 80)
+	return refusal == "" && a.IsName()
 }

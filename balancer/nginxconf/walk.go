@@ -2,6 +2,7 @@ package nginxconf
 
 import (
 	"strings"
+	"time"
 
 	"github.com/trunklb/trunk/balancer"
 	"github.com/trunklb/trunk/internal/conflex"
@@ -11,9 +12,10 @@ import (
 type parser struct {
 	opts *ParseOptions
 	out  *File
-	// files are the include files that are open; included counts all there were.
-	files    []string
-	included int
+	// files are the include files that are open; included and includedSize count all
+	// there were, and their bytes.
+	files                  []string
+	included, includedSize int
 	// zones are the shared memory zones of the whole text, by name and in order.
 	zones   map[string]*zone
 	inOrder []*zone
@@ -26,6 +28,8 @@ type parser struct {
 	at position
 	// noted are the names of foreign directives that have been mentioned.
 	noted map[string]bool
+	// refused are the refusals that were read past, with ParseOptions.All.
+	refused []error
 	// located: the location that was asked for passes to an upstream.
 	located bool
 }
@@ -39,16 +43,16 @@ type section struct {
 	byName    map[string][]*upstreamRef
 	// blocks are the upstream blocks in the order of the text.
 	blocks []*block
-	// uses are the variables of the upstream blocks, defined those that the
-	// section itself makes.
-	uses    []string
+	// defined are the variables that the section itself makes.
 	defined map[string]bool
 	// passes are what passes to a name, by the name in lower case; dynamic what passes
 	// to a variable.
 	passes  map[string][]*pass
 	dynamic []*pass
-	// resolver: there is one on the section's own level.
-	resolver bool
+	// resolver is the one on the section's own level; nil: there is none.
+	// resolverTimeout is 0 where nothing is said.
+	resolver        *resolver
+	resolverTimeout time.Duration
 }
 
 // A position is where a directive is: what may be there, and the level whose settings
@@ -91,11 +95,27 @@ func (p *parser) walk(b *conflex.Block, at position) *ParseError {
 	defer func() { p.at = outer }()
 	p.at = at
 	for _, d := range b.Directives {
-		if err := p.directive(d); err != nil {
+		if err := p.pastRefusal(p.directive(d)); err != nil {
 			return err
 		}
 	}
 	return p.syntax(b.Err)
+}
+
+// maxRefusals bounds what one reading finds with ParseOptions.All.
+const maxRefusals = 1000
+
+// pastRefusal notes a refusal where the caller wants all of them, and returns it where
+// reading ends at the first.
+func (p *parser) pastRefusal(err *ParseError) *ParseError {
+	if err == nil || !p.opts.All || len(p.refused) == maxRefusals {
+		return err
+	}
+	if p.block != nil {
+		p.block.refused = true
+	}
+	p.refused = append(p.refused, err)
+	return nil
 }
 
 // directive executes one directive, as the table has it.
@@ -145,7 +165,11 @@ func (p *parser) unknown(d *conflex.Directive) *ParseError {
 	case p.passesOutside(d):
 		return p.foreignOutside(d)
 	}
-	return p.refuse(d, cstr(d.Name()), `unknown directive "`+cstr(d.Name())+`"`, hintUnknown(d))
+	err := p.refuse(d, cstr(d.Name()), `unknown directive "`+cstr(d.Name())+`"`, hintUnknown(d))
+	if holdsUpstreams(d.Block) {
+		err.Class = ClassServers
+	}
+	return err
 }
 
 // skip reads a directive for its grammar alone.
@@ -208,15 +232,6 @@ func (p *parser) lines(b *conflex.Block) *ParseError {
 		}
 	}
 	return p.syntax(b.Err)
-}
-
-// sectionResolver notes a resolver on the section's own level.
-func (p *parser) sectionResolver(d *conflex.Directive) *ParseError {
-	if p.section.resolver {
-		return p.duplicate(d)
-	}
-	p.section.resolver = true
-	return nil
 }
 
 // define remembers the variables that a directive makes: set, map and their

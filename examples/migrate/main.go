@@ -1,6 +1,6 @@
 // Migrate reads an nginx configuration and says what becomes of its upstreams:
-// what each one is in trunk, what works but hardly as intended, and what is
-// passed over, with what to do about it.
+// what each one is in trunk, what works but probably not as intended, and what is
+// ignored, with what to do about it.
 //
 //	go run ./examples/migrate [file]
 //
@@ -16,8 +16,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/trunklb/trunk/balancer"
 	"github.com/trunklb/trunk/balancer/nginxconf"
 )
 
@@ -43,7 +45,7 @@ func main() {
 type includeFunc = func(string) ([]nginxconf.IncludeFile, error)
 
 // filesBeside finds included files on this machine. One that cannot be read is
-// left out and told: it belongs to the machine that the configuration comes from.
+// left out and reported: it belongs to the machine that the configuration comes from.
 func filesBeside(w io.Writer, name string) includeFunc {
 	dir, err := filepath.Abs(filepath.Dir(name))
 	if err != nil {
@@ -64,27 +66,53 @@ func filesBeside(w io.Writer, name string) includeFunc {
 	}
 }
 
-// migrate writes the report. It reads strictly first, as nginx would; if that
-// refuses something, once more with all that can be let through.
+// migrate writes the report. It reads strictly first, as nginx would, and once more with
+// all that can be let through; what is refused both times is left out of the rest, and
+// makes the result false.
 func migrate(w io.Writer, name, text string, include includeFunc) bool {
 	fmt.Fprintf(w, "Reading %s as nginx would.\n", name)
-	parsed, err := nginxconf.Parse(text, &nginxconf.ParseOptions{Include: include})
-	if err != nil {
-		fmt.Fprintf(w, "  nginx without further modules would refuse it:\n  %s\n", plain(err))
-		fmt.Fprintln(w, "Reading it once more, with what other modules add converted or passed over.")
-		parsed, err = nginxconf.Parse(text, &nginxconf.ParseOptions{Include: include,
-			Lenient: true, AllowChoice: true, Convert: true})
-	}
-	if err != nil {
-		fmt.Fprintf(w, "  It cannot be read:\n  %s\n", plain(err))
-		return false
-	}
+	_, strict := nginxconf.Parse(text, &nginxconf.ParseOptions{Include: include, All: true})
+	parsed, err := nginxconf.Parse(text, &nginxconf.ParseOptions{Include: include, All: true,
+		Lenient: true, AllowChoice: true, Convert: true})
+	lost := refusals(err)
+	allowed := slices.DeleteFunc(refusals(strict), func(s string) bool { return slices.Contains(lost, s) })
+	list(w, "nginx without further modules would refuse this; it is converted or ignored below:", allowed)
+	list(w, "This cannot be read, and is left out below:", lost)
 	fmt.Fprintf(w, "%s.\n", count(len(parsed.Blocks), "upstream"))
 	for i := range parsed.Blocks {
 		report(w, &parsed.Blocks[i])
 	}
 	outside(w, parsed)
-	return true
+	return err == nil
+}
+
+// refusals are the errors of one reading, each with its hint on a line of its own.
+func refusals(err error) (all []string) {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return nil
+	}
+	for _, err := range joined.Unwrap() {
+		var e *nginxconf.ParseError
+		if errors.As(err, &e) {
+			text := at(e.File, e.Line) + e.Message
+			if e.Class == 0 && e.Hint != "" {
+				text += "\n    -> " + e.Hint
+			}
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+func list(w io.Writer, heading string, items []string) {
+	if len(items) == 0 {
+		return
+	}
+	fmt.Fprintln(w, heading)
+	for _, item := range items {
+		fmt.Fprintf(w, "  - %s\n", item)
+	}
 }
 
 // report says what became of one block.
@@ -101,7 +129,7 @@ func report(w io.Writer, b *nginxconf.Block) {
 		v := b.Config.Warnings[i]
 		return at(v.File, v.Line), v.Message, v.Hint
 	})
-	section(w, "Converted or passed over", len(b.Ignored), func(i int) (string, string, string) {
+	section(w, "Converted or ignored", len(b.Ignored), func(i int) (string, string, string) {
 		o := b.Ignored[i]
 		return at(o.File, o.Line), strings.Join(strings.Fields(strings.Join(o.Words, " ")), " "), o.Instead
 	})
@@ -110,15 +138,24 @@ func report(w io.Writer, b *nginxconf.Block) {
 	}
 }
 
-// outside lists what was passed over outside the upstream blocks.
+// outside lists what was ignored or is warned of outside the upstream blocks.
 func outside(w io.Writer, parsed *nginxconf.File) {
+	var warnings []balancer.Warning
+	for _, v := range parsed.Warnings {
+		if v.Upstream == "" {
+			warnings = append(warnings, v)
+		}
+	}
+	section(w, "Outside the upstreams, look at", len(warnings), func(i int) (string, string, string) {
+		return at(warnings[i].File, warnings[i].Line), warnings[i].Message, warnings[i].Hint
+	})
 	var list []nginxconf.Ignored
 	for _, o := range parsed.Ignored {
-		if o.Class == nginxconf.ClassOutside {
+		if o.Upstream == "" {
 			list = append(list, o)
 		}
 	}
-	section(w, "Outside the upstreams, passed over", len(list), func(i int) (string, string, string) {
+	section(w, "Outside the upstreams, ignored", len(list), func(i int) (string, string, string) {
 		return at(list[i].File, list[i].Line), strings.Join(list[i].Words, " "), list[i].Instead
 	})
 }
@@ -146,19 +183,6 @@ func at(file string, line int) string {
 		return fmt.Sprintf("line %d: ", line)
 	}
 	return fmt.Sprintf("%s:%d: ", file, line)
-}
-
-// plain is an error with its hint on a line of its own.
-func plain(err error) string {
-	var e *nginxconf.ParseError
-	if !errors.As(err, &e) {
-		return err.Error()
-	}
-	text := at(e.File, e.Line) + e.Message
-	if e.Hint != "" {
-		text += "\n  -> " + e.Hint
-	}
-	return text
 }
 
 func count(n int, what string) string {

@@ -51,5 +51,22 @@ func TestAFileWithIncludes(t *testing.T) {
 func TestWhatCannotBeRead(t *testing.T) {
 	var out strings.Builder
 	assert.False(t, migrate(&out, "x", "upstream u {\n server 10.0.0.1 weight=0;\n}", nil))
-	assert.Contains(t, out.String(), "line 2: invalid parameter \"weight=0\"\n  -> write weight=N")
+	assert.Contains(t, out.String(), "line 2: invalid parameter \"weight=0\"\n    -> write weight=N")
+	assert.Contains(t, out.String(), "=== u (line 1)", "the rest is reported all the same")
+}
+
+func TestOneRunFindsAll(t *testing.T) {
+	var out strings.Builder
+	assert.False(t, migrate(&out, "x", `upstream u {
+    server 10.0.0.1 weight=0;
+    fair;
+    upsync 127.0.0.1:8500/v1/kv/u;
+    server 10.0.0.2 max_fail=3;
+    server 10.0.0.3;
+}
+upstream v { server 10.0.0.4; }
+upstream v { server 10.0.0.5; }`, nil))
+	for _, want := range []string{"line 2: ", "line 3: ", "line 4: ", "line 5: ", "line 9: ", "2 upstreams.", "server 10.0.0.3;", "did you mean max_fails?"} {
+		assert.Contains(t, out.String(), want)
+	}
 }

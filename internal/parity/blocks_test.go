@@ -245,7 +245,7 @@ func blockWarnings(all []balancer.Warning) []string {
 
 func (r *blockRecord) checkParsed(t *testing.T, got *nginxconf.File) {
 	assert.Equal(t, r.Warn, blockWarnings(got.Warnings))
-	assert.Equal(t, r.Directives, blockDirectives(*r.Text))
+	assert.Equal(t, append([][][]string{}, r.Directives...), blockDirectives(*r.Text))
 	want := r.Upstreams
 	if want == nil && r.Name != nil {
 		want = []blockUpstream{r.blockUpstream}
@@ -296,7 +296,7 @@ func (u *blockUpstream) check(t *testing.T, b *nginxconf.Block, hosts func(strin
 	} else {
 		assert.Equal(t, nginxconf.Zone{Name: z.Name, Size: z.Size}, b.Zone)
 	}
-	assert.Equal(t, u.Effective.Resolver, b.Resolver)
+	assert.Equal(t, u.Effective.Resolver, b.Resolver != nil)
 
 	peers, err := balancer.Expand(b.Config.Servers, hosts)
 	require.NoError(t, err)

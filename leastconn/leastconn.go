@@ -30,30 +30,5 @@ func choose(g *peer.Group, r *peer.Request, now peer.Now) int {
 	if i, ok := pick.Preset(r, g.Single()); ok {
 		return i
 	}
-	candidates := g.Candidates(r, now)
-	tied := candidates[:0]  // the best and those that are its equals
-	var conns, weight int64 // the best's
-	for _, i := range candidates {
-		// Multiplying crosswise keeps it exact.
-		c, w := g.Conns(i), g.Weight(i)
-		switch mine, least := c*weight, conns*w; {
-		case len(tied) == 0 || mine < least:
-			tied, conns, weight = append(tied[:0], i), c, w
-		case mine == least:
-			tied = append(tied, i)
-		}
-	}
-	switch len(tied) {
-	case 0:
-		return peer.None
-	case 1:
-		r.Rule = peer.LeastConns
-		return tied[0]
-	}
-	r.Rule = peer.TieByTrunk
-	t := g.Trunk()
-	for _, i := range tied {
-		t.Add(i)
-	}
-	return t.Settle()
+	return g.Least(r, now)
 }

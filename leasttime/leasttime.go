@@ -86,11 +86,15 @@ func (m Method) Build(set *peer.Set) (peer.Selector, error) {
 		return peer.Selector{}, &peer.ConfigError{Server: -1, Field: "leasttime.Method.Mode", Value: uint8(m.Mode),
 			Reason: "must be Header, LastByte, Connect or FirstByte"}
 	}
-	s := &selector{m, 63, make([]int64, max(set.Len(peer.Primary), set.Len(peer.Backup)))}
+	s := &selector{Method: m, halvings: 63}
 	if m.FullDecay {
 		s.halvings = unbounded
 	}
-	return peer.Selector{Pick: s.pick, Explain: s.explain,
+	load := &peer.Load{Rule: peer.LeastTime, Of: s.load, ByWinner: !m.TrueTies}
+	if !m.Inflight && !m.FairStart {
+		load.Until = s.until
+	}
+	return peer.Selector{Pick: s.pick, Load: load, Explain: s.explain,
 		Taken: s.taken, Connected: s.connected, FirstByte: s.firstByte, Header: s.header, Freed: s.freed}, nil
 }
 
@@ -115,9 +119,7 @@ func (m Method) String() string { return peer.Describe(m).Name }
 type selector struct {
 	Method
 	halvings uint64 // how many count at most, less one
-	// etas are the candidates'. Each pick overwrites them; they are kept only to
-	// save the memory: picks come one at a time.
-	etas []int64
+	mean     uint64 // what an unknown time counts for in the present pick
 }
 
 // pick takes the first peer with the smallest eta / weight. If others have the
@@ -126,57 +128,8 @@ func (s *selector) pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 	if i, ok := pick.Preset(r, g.Single()); ok {
 		return i
 	}
-	candidates := g.Candidates(r, now)
-	etas, mean := s.etas[:len(candidates)], s.mean(g, candidates)
-	for k, i := range candidates {
-		t := g.Times(i)
-		if s.Inflight {
-			observe(t, now)
-		}
-		rt, halvings := s.known(t, mean)
-		etas[k] = s.through(g, i, t, aged(g, i, rt, halvings, now))
-	}
-	best, tied := least(g, candidates, etas)
-	if best < 0 {
-		return peer.None
-	}
-	if !tied {
-		r.Rule = peer.LeastTime
-		return candidates[best]
-	}
-	r.Rule = peer.TieByTrunk
-	// nginx holds a peer for tied by the weight of the winner so far and the
-	// eta of the first best (quirk Q1): with unequal weights this drops peers
-	// that are tied, or admits others.
-	t := g.Trunk()
-	t.Add(candidates[best])
-	for k := best + 1; k < len(candidates); k++ {
-		i, rival := candidates[k], t.Best()
-		if s.TrueTies {
-			rival = candidates[best]
-		}
-		if etas[k]*g.Weight(rival) == etas[best]*g.Weight(i) {
-			t.Add(i)
-		}
-	}
-	return t.Settle()
-}
-
-// least returns the place among the candidates of the first with the smallest eta /
-// weight, None if there are none, and whether others have the same ratio.
-func least(g *peer.Group, candidates []int, etas []int64) (best int, tied bool) {
-	best = peer.None
-	var eta, weight int64 // the best's
-	for k, i := range candidates {
-		w := g.Weight(i)
-		switch mine, least := etas[k]*weight, eta*w; {
-		case best < 0 || mine < least:
-			best, tied, eta, weight = k, false, etas[k], w
-		case mine == least:
-			tied = true
-		}
-	}
-	return best, tied
+	s.setMean(g, r, now)
+	return g.Least(r, now)
 }
 
 // The bounds of a time that is compared, in milliseconds: times are rounded up
@@ -186,30 +139,48 @@ const (
 	ceiling = 5000
 )
 
-// mean is what an unknown time counts for with FairStart: the mean of the known averages
-// of the peers that are available to the request, each cut off as it is when compared.
-// Otherwise it is nothing, as in nginx.
-func (s *selector) mean(g *peer.Group, candidates []int) uint64 {
+// setMean finds what an unknown time counts for with FairStart: the mean of the known
+// averages of the peers that are available to the request, each cut off as it is when
+// compared. Otherwise it is nothing, as in nginx.
+func (s *selector) setMean(g *peer.Group, r *peer.Request, now peer.Now) {
 	if !s.FairStart {
-		return 0
+		return
 	}
 	sum, known := int64(0), int64(0)
-	for _, i := range candidates {
+	for _, i := range g.Candidates(r, now) {
 		if avg := *s.average(g.Times(i)); avg != 0 {
 			sum += min(avg, ceiling)
 			known++
 		}
 	}
-	return uint64(sum / max(known, 1))
+	s.mean = uint64(sum / max(known, 1))
+}
+
+// load is eta. With inflight each look at a peer moves the average age of what it has in
+// flight.
+func (s *selector) load(g *peer.Group, i int, now peer.Now) int64 {
+	if s.Inflight {
+		observe(g.Times(i), now)
+	}
+	return s.eta(g, i, now)
+}
+
+// until is the tick of the next halving.
+func (s *selector) until(g *peer.Group, i int, now peer.Now) int64 {
+	if *s.average(g.Times(i)) == 0 {
+		return peer.NoTick
+	}
+	since, failTimeout := g.Idle(i, now)
+	return now.Tick - since + (max(since, 0)/(failTimeout+1)+1)*(failTimeout+1)
 }
 
 // known returns the average time of a peer, or the mean where it is not known, and how
 // many halvings count at most, less one. That nginx's begin again at 64 is what
 // processors do (quirk Q3).
-func (s *selector) known(t *peer.Times, mean uint64) (rt, halvings uint64) {
+func (s *selector) known(t *peer.Times) (rt, halvings uint64) {
 	if rt = uint64(*s.average(t)); rt == 0 {
 		// A peer that was never asked is idle since 1970, and must be asked.
-		return mean, unbounded
+		return s.mean, unbounded
 	}
 	return rt, s.halvings
 }
@@ -217,17 +188,14 @@ func (s *selector) known(t *peer.Times, mean uint64) (rt, halvings uint64) {
 // unbounded are halvings without end.
 const unbounded = math.MaxUint64
 
-// aged is a time of peer i that counts for less the longer the peer has been idle.
-func aged(g *peer.Group, i int, rt, halvings uint64, now peer.Now) uint64 {
+// eta is when peer i is expected to complete one request more, if by itself one takes its
+// average time, which counts for less the longer the peer has been idle.
+func (s *selector) eta(g *peer.Group, i int, now peer.Now) int64 {
+	t := g.Times(i)
+	rt, halvings := s.known(t)
 	if since, failTimeout := g.Idle(i, now); since > failTimeout {
 		rt >>= uint64(since/(failTimeout+1)) & halvings
 	}
-	return rt
-}
-
-// through is eta: when peer i is expected to complete one request more, if by itself
-// one takes rt.
-func (s *selector) through(g *peer.Group, i int, t *peer.Times, rt uint64) int64 {
 	if s.Inflight && t.InflightReqs > 0 {
 		rt = max(rt, uint64(t.Inflight))
 	}
@@ -241,13 +209,8 @@ func (s *selector) through(g *peer.Group, i int, t *peer.Times, rt uint64) int64
 
 // explain shows the eta of a peer.
 func (s *selector) explain(g *peer.Group, r *peer.Request, i int, now peer.Now) string {
-	var mean uint64
-	if s.FairStart {
-		mean = s.mean(g, g.Candidates(r, now))
-	}
-	t := g.Times(i)
-	rt, halvings := s.known(t, mean)
-	return fmt.Sprintf("eta %d ms", s.through(g, i, t, aged(g, i, rt, halvings, now)))
+	s.setMean(g, r, now)
+	return fmt.Sprintf("eta %d ms", s.eta(g, i, now))
 }
 
 // average is the time of the mode.

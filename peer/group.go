@@ -19,10 +19,17 @@ type Group struct {
 	paid   int64 // what the last who paid has paid, for the Decision
 	// queues is the engine of a great group; nil: the scan.
 	queues *queues
+	// levels is the engine of a large group whose loads are compared; nil: the scan.
+	levels *levels
+	// scanMost is the number of peers up to which the scan is the engine: every one, where the
+	// group is picked from in more than one way.
+	scanMost int
 	// ramps are the peers whose effective weight is a remedy's matter.
 	ramps []ramp
 	// candidates is room for what Candidates returns.
 	candidates []int
+	// loads is room for what scanLeast compares.
+	loads []int64
 }
 
 // state is what a choice reads and writes of one peer: one cache line.
@@ -130,6 +137,7 @@ func (g *Group) Candidates(r *Request, now Now) []int {
 			list = append(list, i)
 		}
 	}
+	g.candidates = list
 	return list
 }
 
@@ -189,6 +197,10 @@ func (g *Group) roundRobin(r *Request, now Now) int {
 	default:
 		r.Rule = GreatestWeight
 	}
+	if g.levels != nil {
+		g.export()
+		g.scanMost = math.MaxInt
+	}
 	if g.queues != nil {
 		return g.queues.pick(g, r, now)
 	}
@@ -217,10 +229,32 @@ func (g *Group) scan(r *Request, now Now) Trunk {
 
 // currentWeight is cw, whatever the engine.
 func (g *Group) currentWeight(i int) int64 {
-	if g.queues != nil {
+	switch {
+	case g.queues != nil:
 		return g.queues.currentWeight(g, i)
+	case g.levels != nil:
+		return g.levels.currentWeight(g, i)
 	}
 	return g.peers[i].cw
+}
+
+// export leaves every peer's cw as the scan has it, and gives the engine up.
+func (g *Group) export() {
+	switch {
+	case g.queues != nil:
+		g.queues.export(g)
+	case g.levels != nil:
+		g.levels.export(g)
+	}
+	g.queues, g.levels = nil, nil
+}
+
+// changed is called when whatever sets a peer apart may have changed: what it holds, its
+// failures, its ew, a window, a limit.
+func (g *Group) changed(i int, now Now) {
+	if g.levels != nil {
+		g.levels.changed(g, i, now)
+	}
 }
 
 // take gives peer i to r (docs/parity.md, section 4).
@@ -250,6 +284,7 @@ func (g *Group) take(i int, r *Request, now Now) {
 			g.queues.setAside(g, i)
 		}
 	}
+	g.changed(i, now)
 }
 
 // free takes peer i back (docs/parity.md, section 6).
@@ -282,6 +317,7 @@ func (g *Group) free(i int, o Outcome, now Now) {
 	default:
 		g.alive(i, now)
 	}
+	g.changed(i, now)
 }
 
 // alive clears the failures of a peer that answers, if it was taken more than
@@ -303,4 +339,5 @@ func (g *Group) alive(i int, now Now) {
 		}
 		g.note(PeerAlive, i, before, now)
 	}
+	g.changed(i, now)
 }

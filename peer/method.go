@@ -26,6 +26,8 @@ type Selector struct {
 	// least_conn does. A free that is OK needs no lock otherwise, and such a pick
 	// could miss one and see a later one: a state that never was.
 	ComparesConns bool
+	// Load is what Group.Least compares peers by, for a Pick that calls it. nil: Conns.
+	Load *Load
 	// Bind binds requests to peers, as sticky does: it returns the index in g of the
 	// peer that r is bound to and that is available to it, or None. It is called
 	// before Pick, in each group that is asked; the peer becomes Request.Payer.
@@ -46,6 +48,9 @@ type Selector struct {
 func (s *Selector) listens() bool {
 	return s.Taken != nil || s.Connected != nil || s.FirstByte != nil || s.Header != nil || s.Freed != nil
 }
+
+// comparesFrees reports whether a pick has to see every free.
+func (s *Selector) comparesFrees() bool { return s.ComparesConns || s.Load != nil || s.listens() }
 
 // What Pick returns instead of an index.
 const (

@@ -115,8 +115,11 @@ func (h *remedies) returned(g *Group, i int, now Now) {
 	}
 	if h.Return.Forgive {
 		for k := range g.peers {
-			if g.queues != nil {
+			switch {
+			case g.queues != nil:
 				g.queues.setAside(g, k)
+			case g.levels != nil:
+				g.levels.setAside(g, k)
 			}
 			g.peers[k].cw = 0
 		}

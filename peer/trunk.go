@@ -1,5 +1,7 @@
 package peer
 
+import "math"
+
 // Trunk is nginx's smooth weighted round robin, the one arithmetic that all
 // methods share (docs/parity.md, section 3), as an accumulator: peers are added
 // one by one, and the best so far pays for all.
@@ -20,9 +22,9 @@ type Trunk struct {
 // subsets. Who uses it looks at the peers itself, so the group keeps no queues of
 // them from then on.
 func (g *Group) Trunk() Trunk {
-	if g.queues != nil {
-		g.queues.export(g)
-		g.queues = nil
+	if g.queues != nil || g.levels != nil {
+		g.export()
+		g.scanMost = math.MaxInt
 	}
 	return Trunk{g: g, best: None}
 }

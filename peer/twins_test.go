@@ -14,7 +14,7 @@ import (
 // TestEnginesLockstep has all that can happen to an upstream happen to two of
 // them, one of which has the scan and the other the queues: they must do the same.
 func TestEnginesLockstep(t *testing.T) {
-	t.Run("both doors", func(t *testing.T) { checkTwins(t, bothDoors{}) })
+	t.Run("all doors", func(t *testing.T) { checkTwins(t, allDoors{}) })
 	eachMethod(t, checkTwins)
 }
 
@@ -53,21 +53,26 @@ func twins(m peer.Method, choose machine.Choose) machine.Config {
 	return c
 }
 
-// bothDoors is a method of one's own: some requests are for the whole group, others for
-// every other peer of it.
-type bothDoors struct{}
+// allDoors is a method of one's own: some requests are for the whole group, others for the
+// least of it, and some for every other peer.
+type allDoors struct{}
 
-func (b bothDoors) Build(*peer.Set) (peer.Selector, error) { return peer.Selector{Pick: b.pick}, nil }
-func (bothDoors) Describe() peer.Description               { return peer.Description{} }
-func (bothDoors) pick(g *peer.Group, r *peer.Request, now peer.Now) int {
-	if r.Key != "a" {
-		return peer.RoundRobin
-	}
-	t := g.Trunk()
-	for i := 0; i < g.Len(); i += 2 {
-		if g.Eligible(i, r, now) {
-			t.Add(i)
+func (a allDoors) Build(*peer.Set) (peer.Selector, error) {
+	return peer.Selector{Pick: a.pick, ComparesConns: true}, nil
+}
+func (allDoors) Describe() peer.Description { return peer.Description{} }
+func (allDoors) pick(g *peer.Group, r *peer.Request, now peer.Now) int {
+	switch r.Key {
+	case "a":
+		return g.Least(r, now)
+	case "b":
+		t := g.Trunk()
+		for i := 0; i < g.Len(); i += 2 {
+			if g.Eligible(i, r, now) {
+				t.Add(i)
+			}
 		}
+		return t.Settle()
 	}
-	return t.Settle()
+	return peer.RoundRobin
 }

@@ -154,7 +154,7 @@ func (u *Upstream) exchange(before, set *Set, selector Selector, attached []any)
 	gone := u.leave(&old, known)
 	u.assignSlots(before, set, fresh)
 	for gi := range set.groups {
-		if g := &u.groups[gi]; len(g.peers) > engine.ScanMost {
+		if g := &u.groups[gi]; len(g.peers) > g.scanMost {
 			g.queues = newQueues(g)
 		}
 	}
@@ -215,8 +215,8 @@ func (u *Upstream) newGroup(set *Set, gi int) Group {
 	members := set.groups[gi]
 	unit := u.remedies.unit()
 	g := Group{up: u, index: gi, unit: unit, total: set.total[gi] * unit, weight: set.total[gi], single: set.single,
-		peers: make([]state, len(members)), cold: make([]cold, len(members)),
-		candidates: make([]int, 0, len(members))}
+		scanMost: engine.ScanMost,
+		peers:    make([]state, len(members)), cold: make([]cold, len(members))}
 	for i := range members {
 		g.configure(i, &members[i])
 	}
@@ -255,7 +255,7 @@ func (u *Upstream) flags(m *member) uint64 {
 	if m.MaxConns > 0 {
 		w |= limited
 	}
-	if u.selector.ComparesConns || u.selector.listens() || u.record != nil {
+	if u.selector.comparesFrees() || u.record != nil {
 		w |= locked
 	}
 	return w

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/trunklb/trunk/internal/glue"
 	"github.com/trunklb/trunk/peer"
 )
 
@@ -75,7 +76,7 @@ func (d *dispatch) get() error {
 // gotHeader tells that the held peer has answered.
 func (d *dispatch) gotHeader() {
 	d.header = true
-	if d.up.peers.Listens() {
+	if d.up.peers.Internal(glue.Key{}).Listens() {
 		d.up.peers.Header(&d.req)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/trunklb/trunk/internal/glue"
 )
 
 // exchange is one HTTP request on its way through an upstream, until its answer's
@@ -190,7 +192,7 @@ func (x *exchange) failed(ctx context.Context, err error) (kind Kind, final erro
 	}
 	x.freed(outcome, &Attempt{Kind: kind, Status: statusOf(kind), Err: err}, nil)
 	if x.verdict.giveBack {
-		x.req.GiveBackTry()
+		x.up.peers.Internal(glue.Key{}).GiveBackTry(&x.req)
 	}
 	return kind, nil
 }

@@ -201,10 +201,7 @@ func (l *linter) orderOfAddresses() {
 
 // cookie looks for sticky cookies that browsers drop or keep back.
 func (l *linter) cookie() {
-	if _, err := sticky.New(l.Sticky, &sticky.Options{}); l.Sticky == nil || err != nil {
-		return // New refuses it
-	}
-	d := l.Sticky.Describe().Directive
+	d := sticky.Describe(l.Sticky).Directive
 	if len(d) < 3 || d[1] != "cookie" {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/trunklb/trunk/internal/glue"
 	"github.com/trunklb/trunk/peer"
 )
 
@@ -130,13 +131,13 @@ func (u *Upstream) lookOnce(ctx context.Context, q question) {
 		default:
 			l := told
 			if l.Added, l.Removed = without(list, old), without(old, list); l.Added != nil || l.Removed != nil {
-				u.peers.Note(Event{Kind: peer.NamesChanged, Lookup: &l})
+				u.peers.Internal(glue.Key{}).Note(Event{Kind: peer.NamesChanged, Lookup: &l})
 			}
 		}
 	}
 	if err != nil {
 		told.Err = err
-		u.peers.Note(Event{Kind: peer.LookupFailed, Lookup: &told})
+		u.peers.Internal(glue.Key{}).Note(Event{Kind: peer.LookupFailed, Lookup: &told})
 	}
 }
 
@@ -146,8 +147,8 @@ var errStaleAnswer = errors.New("trunk: the name is not wanted any more")
 // learn makes an answer the known one, and the set of it.
 func (u *Upstream) learn(ctx context.Context, q question, list []found) error {
 	u.changing.Lock()
-	u.peers.Hold()
-	defer u.peers.Release()
+	u.peers.Internal(glue.Key{}).Hold()
+	defer u.peers.Internal(glue.Key{}).Release()
 	defer u.changing.Unlock()
 	if _, known := u.names.known[q]; !known || ctx.Err() != nil {
 		return errStaleAnswer

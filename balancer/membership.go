@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/trunklb/trunk/internal/glue"
 	"github.com/trunklb/trunk/peer"
 )
 
@@ -132,8 +133,8 @@ func (u *Upstream) change(ctx context.Context, edit func([]Server) ([]Server, er
 // apply makes servers the lines, unless others than before are in the meantime, or
 // there are names in them that neither the upstream nor fresh knows.
 func (u *Upstream) apply(before *lines, servers []Server, fresh answers) (missing []question, done bool, err error) {
-	u.peers.Hold()
-	defer u.peers.Release()
+	u.peers.Internal(glue.Key{}).Hold()
+	defer u.peers.Internal(glue.Key{}).Release()
 	u.changing.Lock()
 	defer u.changing.Unlock()
 	if u.lines.Load() != before {

@@ -103,9 +103,9 @@ func (u *Upstream) follow() {
 
 // idle is told of a peer that was removed, or is down or draining, when no request
 // holds it any more. It runs in the goroutine of the request, or of the change, that made it so.
-func (u *Upstream) idle(p peer.Idle) {
-	if p.Removed {
-		e := p.Attached.(*endpoint)
+func (u *Upstream) idle(_ peer.Peer, attached any, removed bool) {
+	if removed {
+		e := attached.(*endpoint)
 		e.retire()
 		u.mu.Lock()
 		u.ends.forget(e)

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/trunklb/trunk/internal/glue"
 )
 
 // DialContext connects to a peer, for protocols other than HTTP. It fits where
@@ -133,7 +135,7 @@ type session struct {
 func newSession(t *Try, c net.Conn, datagram bool) net.Conn {
 	s := &session{t: t, datagram: datagram, users: 1}
 	d := &t.d
-	if d.up.peers.Listens() {
+	if d.up.peers.Internal(glue.Key{}).Listens() {
 		s.quiet.Store(true)
 	}
 	// A UDP socket that is connected says nothing about the peer; least_time

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/trunklb/trunk/internal/glue"
 	"github.com/trunklb/trunk/peer"
 )
 
@@ -22,19 +23,13 @@ func (u *Upstream) Snapshot() Snapshot {
 	if u == nil {
 		return Snapshot{}
 	}
-	s := u.peers.Snapshot()
+	s := u.peers.Internal(glue.Key{}).Snapshot(func(now time.Duration, p *peer.PeerSnapshot, attached any) {
+		if since, held := attached.(*endpoint).oldest(); held {
+			p.OldestHeld = max(now-since, time.Nanosecond)
+		}
+	})
 	panics, first := u.hooks.Panics()
 	s.HookPanics += panics
 	s.HookPanic = cmp.Or(s.HookPanic, first)
-	now := time.Duration(s.Time.UnixNano())
-	for i := range s.Peers {
-		end, ok := s.Peers[i].Attached.(*endpoint)
-		if !ok {
-			continue
-		}
-		if since, held := end.oldest(); held {
-			s.Peers[i].OldestHeld = max(now-since, time.Nanosecond)
-		}
-	}
 	return s
 }

@@ -32,7 +32,7 @@ func newBinder(c *Config, clock func() time.Duration) (*binder, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &binder{of: c.Sticky.Describe(), binding: binding, own: c.Variables, texts: map[string]text{}}
+	b := &binder{of: sticky.Describe(c.Sticky), binding: binding, own: c.Variables, texts: map[string]text{}}
 	for _, s := range binding.Texts() {
 		if b.texts[s], err = compile(s, c.Variables); err != nil {
 			return nil, err

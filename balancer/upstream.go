@@ -102,18 +102,17 @@ func New(ctx context.Context, c Config) (*Upstream, error) {
 	if c.Sticky != nil {
 		method = sticky.Over(method)
 	}
-	var record peer.Recorder // a nil *recording.Writer in it would not be nil
-	if c.Record != nil {
-		u.recorder = newRecorder(&c)
-		record = u.recorder
-	}
-	u.peers, err = peer.New(given.servers, method, &peer.Options{
+	options := &peer.Options{
 		Clock: clock, Source: c.Source, Resolution: c.Resolution, Policy: c.Policy, RandomStart: c.RandomStart,
-		Record:  record,
 		OnEvent: redacting(c.OnEvent, c.Redact),
 		Attach:  func(s Server) any { return u.attach(s) },
 		OnIdle:  u.idle,
-	})
+	}
+	if c.Record != nil {
+		u.recorder = newRecorder(&c)
+		options.Record = u.recorder
+	}
+	u.peers, err = peer.New(given.servers, method, options)
 	if err != nil {
 		return nil, given.blame(err)
 	}

@@ -85,7 +85,7 @@ func (m Method) Build(set *peer.Set) (peer.Selector, error) {
 	if m.Consistent {
 		return m.buildConsistent(set)
 	}
-	ranges := [2]peer.Ranges{peer.NewRanges(set, peer.Primary), peer.NewRanges(set, peer.Backup)}
+	ranges := [2]pick.Ranges{pick.NewRanges(set, peer.Primary), pick.NewRanges(set, peer.Backup)}
 	if m.WholeRange {
 		return peer.Selector{Pick: (&whole{ranges}).pick}, nil
 	}
@@ -156,7 +156,7 @@ func (m Method) lint(servers []peer.Server, warn lint.Warn) {
 // String returns the method's line in an upstream block.
 func (m Method) String() string { return peer.Describe(m).Name }
 
-type plain struct{ ranges [2]peer.Ranges }
+type plain struct{ ranges [2]pick.Ranges }
 
 // pick hashes the key, each time with another prefix, until a peer can be had.
 // The hashes add up over the whole request.

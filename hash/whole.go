@@ -7,7 +7,7 @@ import (
 )
 
 // whole is hash with WholeRange.
-type whole struct{ ranges [2]peer.Ranges }
+type whole struct{ ranges [2]pick.Ranges }
 
 // pick takes the key's next choice, also in the next retry, while the peer there
 // cannot be had.

@@ -28,7 +28,7 @@ func New() Method { return Method{} }
 
 // Build implements peer.Method. It never fails.
 func (m Method) Build(set *peer.Set) (peer.Selector, error) {
-	ranges := [2]peer.Ranges{peer.NewRanges(set, peer.Primary), peer.NewRanges(set, peer.Backup)}
+	ranges := [2]pick.Ranges{pick.NewRanges(set, peer.Primary), pick.NewRanges(set, peer.Backup)}
 	if m.WholeRange {
 		return peer.Selector{Pick: (&whole{ranges}).pick}, nil
 	}
@@ -55,7 +55,7 @@ const (
 	modulus = 6271
 )
 
-type selector struct{ ranges [2]peer.Ranges }
+type selector struct{ ranges [2]pick.Ranges }
 
 // pick hashes the address, and goes on from the hash that it reached, also in
 // the next retry, while the peer there cannot be had.

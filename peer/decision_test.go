@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/trunklb/trunk/hash"
+	"github.com/trunklb/trunk/internal/glue"
 	"github.com/trunklb/trunk/leastconn"
 	"github.com/trunklb/trunk/peer"
 	"github.com/trunklb/trunk/random"
@@ -240,12 +241,12 @@ func TestNotedEvents(t *testing.T) {
 		last = e
 		logger.Info("", "trunk", e)
 	}}, peer.Server{Addr: "a"}, peer.Server{Addr: "b"})
-	u.Hold()
+	u.Internal(glue.Key{}).Hold()
 	u.update(peer.Server{Addr: "a"})
 	u.now += time.Second
-	u.Note(peer.Event{Kind: peer.NamesChanged, Lookup: &peer.Lookup{Host: "app", Service: "http", Added: []string{"10.0.0.1"}, Removed: []string{"10.0.0.2", "::1"}}})
-	u.Note(peer.Event{Kind: peer.LookupFailed, Lookup: &peer.Lookup{Host: "app", Err: errors.New("no such host")}})
-	u.Release()
+	u.Internal(glue.Key{}).Note(peer.Event{Kind: peer.NamesChanged, Lookup: &peer.Lookup{Host: "app", Service: "http", Added: []string{"10.0.0.1"}, Removed: []string{"10.0.0.2", "::1"}}})
+	u.Internal(glue.Key{}).Note(peer.Event{Kind: peer.LookupFailed, Lookup: &peer.Lookup{Host: "app", Err: errors.New("no such host")}})
+	u.Internal(glue.Key{}).Release()
 	require.Equal(t, `trunk.event="set changed"
 trunk.event=idle trunk.peer=b trunk.conns=0 trunk.fails=0 trunk.max_fails=1 trunk.ew_before=0 trunk.ew_after=0
 trunk.event="names changed" trunk.host=app trunk.service=http trunk.added=[10.0.0.1] trunk.removed="[10.0.0.2 ::1]"
@@ -255,7 +256,7 @@ trunk.event="look-up failed" trunk.host=app trunk.error="no such host"
 	data, err := json.Marshal(last.Lookup)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"host": "app", "error": "no such host"}`, string(data))
-	newUpdatable(t, nil, peer.Options{}, peer.Server{Addr: "a"}).Note(peer.Event{})
+	newUpdatable(t, nil, peer.Options{}, peer.Server{Addr: "a"}).Internal(glue.Key{}).Note(peer.Event{})
 }
 
 // The hook may call the upstream, and a panic of it harms nothing: the call does its
@@ -326,16 +327,16 @@ func TestHeldEvents(t *testing.T) {
 	u := newUpdatable(t, nil, peer.Options{OnEvent: func(e peer.Event) {
 		log = append(log, strings.TrimSpace(fmt.Sprint(e.Peer.Server.Addr, " ", e.Kind)))
 	}}, peer.Server{Addr: "a"}, peer.Server{Addr: "b"})
-	u.Hold()
+	u.Internal(glue.Key{}).Hold()
 	u.update(peer.Server{Addr: "a"}, peer.Server{Addr: "c"})
 	require.NoError(t, u.Free(u.hold("c"), peer.Failed))
 	require.Empty(t, log)
-	u.Hold()
-	u.Release()
+	u.Internal(glue.Key{}).Hold()
+	u.Internal(glue.Key{}).Release()
 	require.Equal(t, []string{"set changed", "b idle", "c failed", "c ejected"}, log, "the first one needs no second")
 	require.NoError(t, u.Free(u.hold("a"), peer.Failed))
 	require.Len(t, log, 4)
-	u.Release()
+	u.Internal(glue.Key{}).Release()
 	require.Equal(t, []string{"a failed", "a ejected"}, log[4:])
 }
 

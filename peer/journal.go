@@ -65,38 +65,11 @@ func (u *Upstream) nextEvent() (e Event, ok bool) {
 	return e, true
 }
 
-// Note puts an event of the caller's own in order among the upstream's, at the
-// present time. It is nothing where nobody wants to know.
-func (u *Upstream) Note(e Event) {
-	if u.journal == nil {
-		return
-	}
-	u.noteLocked(e)
-	u.report()
-}
-
 func (u *Upstream) noteLocked(e Event) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	e.Time = wallTime(u.now().Time)
 	u.journal.write(e)
-}
-
-// Hold lets events wait until Release has been called as often. It is for who calls
-// Update under a lock of his own that the hook may want.
-func (u *Upstream) Hold() {
-	if u.journal != nil {
-		u.journal.held.Add(1)
-	}
-}
-
-// Release tells what has waited since Hold. The caller has no such lock any more, so
-// that it need not wait for others who hold.
-func (u *Upstream) Release() {
-	if u.journal != nil {
-		u.journal.held.Add(-1)
-		u.tellHook()
-	}
 }
 
 // report writes what was recorded, and tells the hook what waits for it, unless

@@ -1,12 +1,19 @@
 package peer
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/trunklb/trunk/internal/oplog"
 )
+
+// ErrRecordingFull ends a recording whose Recorder was slower than the
+// operations came.
+var ErrRecordingFull = errors.New("trunk: the recording has ended: operations came faster than they were written")
 
 // recordBound bounds what waits for the Recorder, in units of about 128 bytes.
 const recordBound = 1 << 17
@@ -16,7 +23,7 @@ const recordBound = 1 << 17
 // it ends.
 type record struct {
 	up  *Upstream
-	to  Recorder
+	to  recorder
 	any atomic.Bool // something waits
 
 	// From here on under the upstream's lock.
@@ -35,20 +42,20 @@ type record struct {
 
 // batch is operations with the memory of their changes.
 type batch struct {
-	ops     []Operation
-	changes []Change
+	ops     []operation
+	changes []change
 }
 
 // noted is what was last noted of a request.
 type noted struct {
 	in     *record
 	number uint64
-	given  Given
+	given  oplog.Given
 }
 
 // newRecord makes the record of an upstream that is being made, and lets it see
 // the random numbers.
-func newRecord(u *Upstream, to Recorder) *record {
+func newRecord(u *Upstream, to recorder) *record {
 	rec := &record{up: u, to: to}
 	u.source = drawn{u.source, rec}
 	return rec
@@ -72,7 +79,7 @@ func (d drawn) Uint64() uint64 {
 func (rec *record) start(randomStart bool) error {
 	u := rec.up
 	rec.renew(u.set.Load())
-	origin := Origin{
+	origin := origin{
 		Method: u.method, Binds: u.selector.Bind != nil, Policy: u.policy, Resolution: u.resolution,
 		Set: u.set.Load(), Changed: rec.changed(), RandomStart: randomStart, Draws: rec.draws, Flush: rec.flush,
 	}
@@ -88,19 +95,19 @@ func (rec *record) begin(r *Request) {
 	defer rec.up.mu.Unlock()
 	r.begin(rec.up, rec.up.set.Load())
 	rec.begun++
-	op := Operation{Kind: OpBegin, MaxTries: r.MaxTries}
+	op := operation{Kind: oplog.Begin, MaxTries: r.MaxTries}
 	if r.noted == nil || r.noted.in != rec {
 		r.noted = &noted{in: rec}
 	} else {
 		op.Over = r.noted.number
 	}
-	r.noted.number, r.noted.given = rec.begun, Given{}
+	r.noted.number, r.noted.given = rec.begun, oplog.Given{}
 	rec.add(op, r, rec.last)
 }
 
 // got notes a get, of peer i of g or of none.
 func (rec *record) got(r *Request, g *Group, i int, now Now) {
-	op := Operation{Kind: OpGet, Index: i}
+	op := operation{Kind: oplog.Get, Index: i}
 	if i >= 0 {
 		op.Group = g.index
 	}
@@ -108,31 +115,31 @@ func (rec *record) got(r *Request, g *Group, i int, now Now) {
 }
 
 // told notes an event of the held peer.
-func (rec *record) told(kind OperationKind, r *Request, now Now) {
-	rec.add(Operation{Kind: kind, Since: now.Milli - r.Scratch.Start}, r, now.Time)
+func (rec *record) told(kind oplog.Kind, r *Request, now Now) {
+	rec.add(operation{Kind: kind, Since: now.Milli - r.Scratch.Start}, r, now.Time)
 }
 
 // freed notes a free.
 func (rec *record) freed(r *Request, o Outcome, now Now) {
-	rec.add(Operation{Kind: OpFree, Outcome: o, Since: now.Milli - r.Scratch.Start}, r, now.Time)
+	rec.add(operation{Kind: oplog.Free, Outcome: uint8(o), Since: now.Milli - r.Scratch.Start}, r, now.Time)
 }
 
 // updated notes a new set.
 func (rec *record) updated(set *Set, now Now) {
 	if rec.started { // New makes its first set in the same way
 		rec.renew(set)
-		rec.add(Operation{Kind: OpUpdate, Set: set}, nil, now.Time)
+		rec.add(operation{Kind: oplog.Update, Set: set}, nil, now.Time)
 	}
 }
 
 // add completes an operation and lets it wait.
-func (rec *record) add(op Operation, r *Request, now time.Duration) {
+func (rec *record) add(op operation, r *Request, now time.Duration) {
 	if rec.err != nil {
 		return
 	}
 	rec.last, op.Time = now, now
 	if r != nil {
-		given := Given{r.Key, r.Client, r.Hint, r.Stream, r.BackupTry}
+		given := oplog.Given{Key: r.Key, Client: r.Client, Hint: r.Hint, Stream: r.Stream, BackupTry: r.BackupTry}
 		op.Request, op.Given, op.Was = r.noted.number, given, r.noted.given
 		op.Tries, op.GaveBack = r.tries, r.gaveBack
 		r.noted.given, r.gaveBack = given, 0
@@ -141,7 +148,7 @@ func (rec *record) add(op Operation, r *Request, now time.Duration) {
 		op.Draws = append(op.Draws, uint32(n>>33)) // as Group.Draw
 	}
 	rec.draws = rec.draws[:0]
-	if op.Kind != OpBegin {
+	if op.Kind != oplog.Begin {
 		op.Changed = rec.changed()
 	}
 	rec.cost += 4 + 2*len(op.Changed) + (len(op.Given.Key)+len(op.Given.Hint))/128
@@ -164,13 +171,13 @@ func (rec *record) renew(set *Set) {
 }
 
 // changed returns the peers whose state has changed since the last call.
-func (rec *record) changed() []Change {
+func (rec *record) changed() []change {
 	first := len(rec.waiting.changes)
 	for gi := range rec.states {
 		g := &rec.up.groups[gi]
 		for i := range g.peers {
 			if now := g.state(i); now != rec.states[gi][i] {
-				rec.waiting.changes = append(rec.waiting.changes, Change{gi, i, rec.states[gi][i], now})
+				rec.waiting.changes = append(rec.waiting.changes, change{Group: gi, Index: i, Was: rec.states[gi][i], Is: now})
 				rec.states[gi][i] = now
 			}
 		}

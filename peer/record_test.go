@@ -12,26 +12,33 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/trunklb/trunk/internal/glue"
+	"github.com/trunklb/trunk/internal/oplog"
 	"github.com/trunklb/trunk/internal/parity/machine"
 	"github.com/trunklb/trunk/peer"
 	"github.com/trunklb/trunk/random"
 	"github.com/trunklb/trunk/sticky"
 )
 
+type (
+	origin    = oplog.Origin[peer.Method, peer.Policy, *peer.Set, peer.State]
+	operation = oplog.Operation[*peer.Set, peer.State]
+)
+
 // notes is a Recorder that keeps what it is told.
 type notes struct {
-	origin peer.Origin
-	ops    []peer.Operation
+	origin origin
+	ops    []operation
 	at     atomic.Int32 // how many are in Record
 	fail   error        // of the next Record
 }
 
-func (n *notes) Start(o peer.Origin) error {
+func (n *notes) Start(o origin) error {
 	n.origin = o
 	return n.fail
 }
 
-func (n *notes) Record(ops []peer.Operation) error {
+func (n *notes) Record(ops []operation) error {
 	if n.at.Add(1) != 1 {
 		return errors.New("two at a time")
 	}
@@ -62,7 +69,7 @@ func TestWhatARecorderIsTold(t *testing.T) {
 	u.now += 1500 * time.Millisecond
 	require.NoError(t, u.Header(r))
 	require.NoError(t, u.Free(r, peer.Failed))
-	r.GiveBackTry()
+	u.Internal(glue.Key{}).GiveBackTry(r)
 	require.Equal(t, "a", u.get(r))
 	require.NoError(t, u.Free(r, peer.OK))
 	require.NoError(t, u.Begin(r))
@@ -72,7 +79,7 @@ func TestWhatARecorderIsTold(t *testing.T) {
 	var told []string
 	for _, op := range n.ops {
 		told = append(told, fmt.Sprint(op.Kind, op.Request, op.Over, " ", op.Given.Hint != op.Was.Hint, op.Tries, op.GaveBack,
-			" ", len(op.Draws) > 0, op.Index, op.Outcome, op.Since, len(op.Changed) > 0))
+			" ", len(op.Draws) > 0, op.Index, peer.Outcome(op.Outcome), op.Since, len(op.Changed) > 0))
 	}
 	require.Equal(t, []string{
 		"0 1 0 false 2 0 false 0 OK 0 false",
@@ -127,7 +134,7 @@ func TestRecordingAtOnce(t *testing.T) {
 	require.NoError(t, n.origin.Flush())
 	begun, conns := uint64(0), map[int]int64{}
 	for _, op := range n.ops {
-		if op.Kind == peer.OpBegin {
+		if op.Kind == oplog.Begin {
 			begun++
 			require.Equal(t, begun, op.Request)
 		}
@@ -143,14 +150,14 @@ func TestRecordingAtOnce(t *testing.T) {
 // nobody is a Recorder that does nothing with what it is told.
 type nobody struct{}
 
-func (nobody) Start(peer.Origin) error       { return nil }
-func (nobody) Record([]peer.Operation) error { return nil }
+func (nobody) Start(origin) error       { return nil }
+func (nobody) Record([]operation) error { return nil }
 
 // BenchmarkRecording compares a get and free without a record, and with one that
 // nobody writes.
 func BenchmarkRecording(b *testing.B) {
 	for _, size := range []int{3, 100} {
-		for name, to := range map[string]peer.Recorder{"off": nil, "on": nobody{}} {
+		for name, to := range map[string]oplog.Recorder[peer.Method, peer.Policy, *peer.Set, peer.State]{"off": nil, "on": nobody{}} {
 			b.Run(fmt.Sprintf("n=%d/%s", size, name), func(b *testing.B) {
 				u, err := peer.New(many(size), nil, &peer.Options{Record: to,
 					Clock: func() time.Duration { return 1_700_000_000 * time.Second }})

@@ -62,13 +62,6 @@ type Request struct {
 // Tries returns how many tries are left.
 func (r *Request) Tries() int { return r.tries }
 
-// GiveBackTry adds a try: nginx does so for an attempt that failed on a
-// kept-alive connection (docs/parity.md, section 8).
-func (r *Request) GiveBackTry() {
-	r.tries++
-	r.gaveBack++
-}
-
 // Attached returns what Options.Attach has made for the peer that r holds; nil
 // if it holds none.
 func (r *Request) Attached() any {

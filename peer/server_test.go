@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trunklb/trunk/internal/parity/machine"
+	"github.com/trunklb/trunk/internal/pick"
 	"github.com/trunklb/trunk/peer"
 	"github.com/trunklb/trunk/sticky"
 )
@@ -177,11 +178,11 @@ func TestSet(t *testing.T) {
 func TestRanges(t *testing.T) {
 	set, err := peer.NewSet(machine.Servers(t, "a weight=2", "b down", "c weight=3", "d backup"), 0)
 	require.NoError(t, err)
-	primary := peer.NewRanges(set, peer.Primary)
+	primary := pick.NewRanges(set, peer.Primary)
 	for x, want := range []int{0, 0, 1, 2, 2, 2} {
 		require.Equal(t, want, primary.At(int64(x)), "%d", x)
 	}
-	require.Equal(t, 0, peer.NewRanges(set, peer.Backup).At(0))
+	require.Equal(t, 0, pick.NewRanges(set, peer.Backup).At(0))
 }
 
 // max_fails takes w / max_fails from the effective weight for as great numbers

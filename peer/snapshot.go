@@ -39,8 +39,6 @@ type Snapshot struct {
 type PeerSnapshot struct {
 	Peer
 	State
-	// Attached is what Options.Attach has made for the peer.
-	Attached any `json:"-"`
 	// OldestHeld is for how long the peer has been held by the request that has
 	// held it longest; 0: by none, or not known, for package balancer keeps that
 	// account. A response body that was never closed shows here.
@@ -75,7 +73,10 @@ func (c *Counts) add(d Counts) {
 
 // Snapshot returns the whole state, consistent in itself: it holds the lock
 // while it copies.
-func (u *Upstream) Snapshot() Snapshot {
+func (u *Upstream) Snapshot() Snapshot { return u.snapshot(func(time.Duration, *PeerSnapshot, any) {}) }
+
+// snapshot completes each peer by what is attached to it.
+func (u *Upstream) snapshot(complete func(time.Duration, *PeerSnapshot, any)) Snapshot {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := u.now()
@@ -93,6 +94,7 @@ func (u *Upstream) Snapshot() Snapshot {
 			if gi == leaving && p.Conns == 0 {
 				continue // forgotten
 			}
+			complete(now.Time, &p, g.cold[i].attached)
 			s.Peers = append(s.Peers, p)
 		}
 	}
@@ -104,7 +106,7 @@ func (u *Upstream) Snapshot() Snapshot {
 func (g *Group) snapshot(i int) PeerSnapshot {
 	// The word is read once: a free without the lock may come in between.
 	w := g.peers[i].load.Load()
-	s := PeerSnapshot{Peer: g.peer(i), State: g.stateOf(i, w), Attached: g.cold[i].attached, Removed: g.index == leaving, Out: w&out != 0,
+	s := PeerSnapshot{Peer: g.peer(i), State: g.stateOf(i, w), Removed: g.index == leaving, Out: w&out != 0,
 		Counts: g.counts(i, w)}
 	if s.Out {
 		s.OutUntil = wallTime(g.probe(i))

@@ -37,7 +37,7 @@ func (u *Upstream) Update(servers []Server) error {
 	idle, err := u.update(servers)
 	// The hooks may call Update in their turn.
 	for _, p := range idle {
-		u.onIdle(p)
+		u.onIdle(p.Peer, p.attached, p.removed)
 	}
 	if u.watched {
 		u.report()
@@ -46,7 +46,7 @@ func (u *Upstream) Update(servers []Server) error {
 }
 
 // update does it, and returns the peers that are idle by it.
-func (u *Upstream) update(servers []Server) ([]Idle, error) {
+func (u *Upstream) update(servers []Server) ([]idle, error) {
 	u.updating.Lock()
 	defer u.updating.Unlock()
 	before := u.set.Load()
@@ -109,23 +109,21 @@ func (u *Upstream) attachments(before, set *Set) (list []any) {
 	return list
 }
 
-// Idle is a peer that was removed, or is down or draining, and that no request
-// holds any more.
-type Idle struct {
+// idle is a peer that was removed, or is down or draining, and that no request
+// holds any more; see Options.OnIdle.
+type idle struct {
 	Peer
-	// Attached is what Options.Attach has made for it.
-	Attached any
-	// Removed: it is forgotten, and Attached with it.
-	Removed bool
+	attached any
+	removed  bool
 }
 
-func (g *Group) idle(i int, removed bool) Idle {
-	return Idle{g.peer(i), g.cold[i].attached, removed}
+func (g *Group) idle(i int, removed bool) idle {
+	return idle{g.peer(i), g.cold[i].attached, removed}
 }
 
 // exchange puts the set in the place of the one before, and returns the peers
 // that are idle by it.
-func (u *Upstream) exchange(before, set *Set, selector Selector, attached []any) []Idle {
+func (u *Upstream) exchange(before, set *Set, selector Selector, attached []any) []idle {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := u.now()
@@ -171,7 +169,7 @@ func (u *Upstream) exchange(before, set *Set, selector Selector, attached []any)
 	if u.journal != nil && before.version > 0 {
 		u.journal.write(Event{Kind: SetChanged, Time: wallTime(now.Time)})
 		for _, p := range gone {
-			u.journal.write(Event{Kind: PeerIdle, Time: wallTime(now.Time), Peer: p.Peer, Removed: p.Removed})
+			u.journal.write(Event{Kind: PeerIdle, Time: wallTime(now.Time), Peer: p.Peer, Removed: p.removed})
 		}
 	}
 	return gone
@@ -303,8 +301,8 @@ func judge(w uint64, most uint32) uint64 {
 // leave moves the old peers that no list has any more, but requests still hold,
 // to the list of those that are leaving; it returns the others. What those counted
 // goes into the totals.
-func (u *Upstream) leave(old *[3]Group, rest addresses) []Idle {
-	var gone []Idle
+func (u *Upstream) leave(old *[3]Group, rest addresses) []idle {
+	var gone []idle
 	list := Group{up: u, index: leaving, unit: u.remedies.unit()}
 	move := func(g *Group, i int) {
 		p := &g.peers[i]
@@ -378,8 +376,8 @@ func (u *Upstream) assignSlots(before, set *Set, fresh []place) {
 
 // emptied returns the peers that the present set no longer lets anybody have, the
 // one before did, and nobody holds.
-func (u *Upstream) emptied(before *Set) []Idle {
-	var list []Idle
+func (u *Upstream) emptied(before *Set) []idle {
+	var list []idle
 	was := byAddr(before)
 	for gi := range u.groups[:leaving] {
 		g := &u.groups[gi]

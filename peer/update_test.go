@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/trunklb/trunk/internal/engine"
+	"github.com/trunklb/trunk/internal/glue"
 	"github.com/trunklb/trunk/leastconn"
 	"github.com/trunklb/trunk/peer"
 	"github.com/trunklb/trunk/sticky"
@@ -194,8 +195,8 @@ func TestChangedWeightOfAWeakenedPeer(t *testing.T) {
 
 func TestRequestInFlightOverAnUpdate(t *testing.T) {
 	var gone []string
-	u := newUpdatable(t, nil, peer.Options{OnIdle: func(p peer.Idle) {
-		gone = append(gone, fmt.Sprint(p.Server.Addr, " ", p.Removed))
+	u := newUpdatable(t, nil, peer.Options{OnIdle: func(p peer.Peer, _ any, removed bool) {
+		gone = append(gone, fmt.Sprint(p.Server.Addr, " ", removed))
 	}}, peer.Server{Addr: "a"}, peer.Server{Addr: "b"}, peer.Server{Addr: "c"})
 	r := u.begin()
 	require.Equal(t, "a", u.get(r))
@@ -259,8 +260,8 @@ func TestNewPeersAreMoreTries(t *testing.T) {
 
 func TestDrainedPeerIsReported(t *testing.T) {
 	var idle []string
-	u := newUpdatable(t, nil, peer.Options{OnIdle: func(p peer.Idle) {
-		idle = append(idle, fmt.Sprint(p.Server.Addr, " ", p.Removed))
+	u := newUpdatable(t, nil, peer.Options{OnIdle: func(p peer.Peer, _ any, removed bool) {
+		idle = append(idle, fmt.Sprint(p.Server.Addr, " ", removed))
 	}}, peer.Server{Addr: "a"}, peer.Server{Addr: "b"})
 	r := u.begin()
 	require.Equal(t, "a", u.get(r))
@@ -277,7 +278,7 @@ func TestDrainedPeerIsReported(t *testing.T) {
 func TestRemovedPeersAreToldOfInListOrder(t *testing.T) {
 	var idle, events, removed []string
 	u := newUpdatable(t, nil, peer.Options{
-		OnIdle:  func(p peer.Idle) { idle = append(idle, p.Server.Addr) },
+		OnIdle:  func(p peer.Peer, _ any, _ bool) { idle = append(idle, p.Server.Addr) },
 		OnEvent: func(e peer.Event) { events = append(events, e.Peer.Server.Addr) },
 	}, peer.Server{Addr: "a"}, peer.Server{Addr: "b"}, peer.Server{Addr: "a"}, peer.Server{Addr: "c"}, peer.Server{Addr: "d"},
 		peer.Server{Addr: "e"}, peer.Server{Addr: "f"}, peer.Server{Addr: "g", Backup: true}, peer.Server{Addr: "h", Backup: true})
@@ -298,7 +299,7 @@ func TestRemovedPeersAreToldOfInListOrder(t *testing.T) {
 func TestTheOnlyPeerLeftWasTried(t *testing.T) {
 	u := newUpdatable(t, nil, peer.Options{}, peer.Server{Addr: "a"}, peer.Server{Addr: "b"})
 	r := u.begin()
-	r.GiveBackTry()
+	u.Internal(glue.Key{}).GiveBackTry(r)
 	require.Equal(t, "a", u.get(r))
 	require.NoError(t, u.Free(r, peer.Failed))
 	require.Equal(t, "b", u.get(r))
@@ -530,7 +531,7 @@ func TestHooksThatUpdate(t *testing.T) {
 			u.update(peer.Server{Addr: fmt.Sprint("x", calls)}, peer.Server{Addr: "b"})
 		}
 	}
-	u = newUpdatable(t, nil, peer.Options{OnIdle: func(peer.Idle) { again() }, OnEvent: func(peer.Event) { again() }},
+	u = newUpdatable(t, nil, peer.Options{OnIdle: func(peer.Peer, any, bool) { again() }, OnEvent: func(peer.Event) { again() }},
 		peer.Server{Addr: "a"}, peer.Server{Addr: "b"})
 	u.update(peer.Server{Addr: "c"}, peer.Server{Addr: "b"})
 	require.GreaterOrEqual(t, calls, 3)
@@ -647,7 +648,7 @@ func TestGivenBackTryOverAnUpdate(t *testing.T) {
 	r := &peer.Request{MaxTries: 2}
 	require.NoError(t, u.Begin(r))
 	u.get(r)
-	r.GiveBackTry()
+	u.Internal(glue.Key{}).GiveBackTry(r)
 	require.NoError(t, u.Free(r, peer.Failed))
 	u.update(a, b, peer.Server{Addr: "c", Weight: 2})
 	u.get(r)

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/trunklb/trunk/internal/oplog"
 )
 
 // Options are what an upstream takes from outside. The zero value, and a nil
@@ -41,13 +43,15 @@ type Options struct {
 	// is told, and it costs nothing.
 	OnEvent func(Event)
 	// OnIdle is called when no request holds a peer any more that was removed, or
-	// is down or draining. It runs outside the lock, in the goroutine whose Free or
-	// Update made it so. nil: nobody is told.
-	OnIdle func(Idle)
-	// Record is told everything that is asked of the upstream, so that it can be
-	// done again. It costs much: see Recorder. nil: nobody is told, and it
-	// costs nothing.
-	Record Recorder
+	// is down or draining. attached is what Attach has made for it; one that was removed
+	// is forgotten. It runs outside the lock, in the goroutine whose Free or
+	// Update made it so. nil: it is not called.
+	OnIdle func(p Peer, attached any, removed bool)
+	// Record, a *recording.Writer, receives everything that is asked of the upstream, so
+	// that it can be repeated. It costs much: each operation takes the lock and looks at
+	// every peer, and in round robin a get changes them all. nil: nothing is
+	// recorded, and it costs nothing.
+	Record oplog.Recorder[Method, Policy, *Set, State]
 	// Resolution is the unit in which failures are timed. 0: one second, as
 	// in nginx. A finer one allows finer fail timeouts; from 1 ms to 1 s.
 	Resolution time.Duration
@@ -63,7 +67,7 @@ type Upstream struct {
 	remedies   *remedies // of the policy; nil: nginx's way
 	method     Method
 	attach     func(Server) any
-	onIdle     func(Idle)
+	onIdle     func(Peer, any, bool)
 	watched    bool     // there is a journal or a record to report
 	journal    *journal // nil: nobody wants to know
 	record     *record  // nil: likewise
@@ -110,7 +114,7 @@ func New(servers []Server, m Method, o *Options) (*Upstream, error) {
 		u.attach = func(Server) any { return nil }
 	}
 	if u.onIdle == nil {
-		u.onIdle = func(Idle) {}
+		u.onIdle = func(Peer, any, bool) {}
 	}
 	if v := reflect.ValueOf(m); v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, &ConfigError{Server: -1, Field: "Method", Value: fmt.Sprintf("%T", m), Reason: "is a nil pointer"}
@@ -284,7 +288,7 @@ func (u *Upstream) Free(r *Request, o Outcome) error {
 		return nil
 	}
 	if p := u.freeLocked(r, o); p != nil {
-		u.onIdle(*p)
+		u.onIdle(p.Peer, p.attached, p.removed)
 	}
 	if u.watched {
 		u.report()
@@ -293,8 +297,8 @@ func (u *Upstream) Free(r *Request, o Outcome) error {
 }
 
 // freeLocked frees under the lock, and returns the peer if that made it idle
-// as it was wanted, else nil: an Idle is large.
-func (u *Upstream) freeLocked(r *Request, o Outcome) *Idle {
+// as it was wanted, else nil: an idle is large.
+func (u *Upstream) freeLocked(r *Request, o Outcome) *idle {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := u.now()
@@ -323,7 +327,7 @@ func (u *Upstream) freeLocked(r *Request, o Outcome) *Idle {
 // peer is live again from now on, if it was taken more than its fail timeout
 // after its last failure (docs/parity.md, section 10).
 func (u *Upstream) Connected(r *Request) error {
-	return u.tell(r, OpConnected, func(g *Group, i int, now Now) {
+	return u.tell(r, oplog.Connected, func(g *Group, i int, now Now) {
 		if r.Stream {
 			g.alive(i, now)
 		}
@@ -335,7 +339,7 @@ func (u *Upstream) Connected(r *Request) error {
 
 // FirstByte tells that the held peer has sent its first byte (stream).
 func (u *Upstream) FirstByte(r *Request) error {
-	return u.tell(r, OpFirstByte, func(g *Group, i int, now Now) {
+	return u.tell(r, oplog.FirstByte, func(g *Group, i int, now Now) {
 		if u.selector.FirstByte != nil {
 			u.selector.FirstByte(g, r, i, now)
 		}
@@ -344,19 +348,15 @@ func (u *Upstream) FirstByte(r *Request) error {
 
 // Header tells that the held peer's response header has arrived (http).
 func (u *Upstream) Header(r *Request) error {
-	return u.tell(r, OpHeader, func(g *Group, i int, now Now) {
+	return u.tell(r, oplog.Header, func(g *Group, i int, now Now) {
 		if u.selector.Header != nil {
 			u.selector.Header(g, r, i, now)
 		}
 	})
 }
 
-// Listens reports whether the method has to learn of Connected, FirstByte and Header. Where
-// it need not, only Connected matters, and that only for stream.
-func (u *Upstream) Listens() bool { return u.listens.Load() }
-
 // tell hands an event of the held peer on, under the lock.
-func (u *Upstream) tell(r *Request, kind OperationKind, event func(g *Group, i int, now Now)) error {
+func (u *Upstream) tell(r *Request, kind oplog.Kind, event func(g *Group, i int, now Now)) error {
 	if err := u.holds(r); err != nil {
 		return err
 	}
@@ -367,7 +367,7 @@ func (u *Upstream) tell(r *Request, kind OperationKind, event func(g *Group, i i
 	return nil
 }
 
-func (u *Upstream) tellLocked(r *Request, kind OperationKind, event func(g *Group, i int, now Now)) {
+func (u *Upstream) tellLocked(r *Request, kind oplog.Kind, event func(g *Group, i int, now Now)) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := u.now()

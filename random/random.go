@@ -34,7 +34,7 @@ func NewTwo() Method { return Method{Two: true} }
 
 // Build implements peer.Method. A *peer.ConfigError for KeepWeights without Two.
 func (m Method) Build(set *peer.Set) (peer.Selector, error) {
-	d := draws{peer.NewRanges(set, peer.Primary), peer.NewRanges(set, peer.Backup)}
+	d := draws{pick.NewRanges(set, peer.Primary), pick.NewRanges(set, peer.Backup)}
 	switch {
 	case m.KeepWeights && !m.Two:
 		return peer.Selector{}, &peer.ConfigError{Server: -1, Field: "random.Method.KeepWeights", Value: true,
@@ -80,7 +80,7 @@ func lintTwo(servers []peer.Server, warn lint.Warn) {
 func (m Method) String() string { return peer.Describe(m).Name }
 
 // draws are the ranges of both groups.
-type draws [2]peer.Ranges
+type draws [2]pick.Ranges
 
 // next draws a peer, eligible or not.
 func (d *draws) next(g *peer.Group) int {

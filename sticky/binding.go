@@ -3,7 +3,6 @@ package sticky
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -39,7 +38,7 @@ func New(s Sticky, o *Options) (*Binding, error) {
 	if s == nil {
 		return &Binding{}, nil
 	}
-	if v := reflect.ValueOf(s); v.Kind() == reflect.Pointer && v.IsNil() {
+	if isNil(s) {
 		return nil, &peer.ConfigError{Server: -1, Field: "Sticky", Value: fmt.Sprintf("%T", s), Reason: "is a nil pointer"}
 	}
 	return s.bind(o)

@@ -1,12 +1,27 @@
 package sticky
 
 import (
+	"reflect"
 	"strconv"
 
 	"github.com/trunklb/trunk/internal/fields"
 	"github.com/trunklb/trunk/internal/spell"
 	"github.com/trunklb/trunk/peer"
 )
+
+// Describe returns the description of a Sticky; the zero one for nil.
+func Describe(s Sticky) peer.Description {
+	if s == nil || isNil(s) {
+		return peer.Description{}
+	}
+	return s.Describe()
+}
+
+// isNil reports whether a Sticky is a pointer to nothing.
+func isNil(s Sticky) bool {
+	v := reflect.ValueOf(s)
+	return v.Kind() == reflect.Pointer && v.IsNil()
+}
 
 // describe is the description of a binding, whose directive begins with sticky and a kind.
 func describe(kind string, args []string, remedies map[string]any) peer.Description {

@@ -16,6 +16,7 @@ import (
 	"github.com/trunklb/trunk/internal/fields"
 	"github.com/trunklb/trunk/internal/spell"
 	"github.com/trunklb/trunk/peer"
+	"github.com/trunklb/trunk/sticky"
 )
 
 // Format writes a configuration as an upstream block that nginx takes, and that
@@ -228,10 +229,10 @@ func (p *printer) method(m peer.Method) {
 }
 
 func (p *printer) sticky(c *balancer.Config) {
-	if c.Sticky == nil {
+	d := sticky.Describe(c.Sticky)
+	if d.Directive == nil {
 		return
 	}
-	d := c.Sticky.Describe()
 	args := d.Directive[1:]
 	for i, arg := range args {
 		if size, nameless := strings.CutPrefix(arg, "zone=:"); nameless {

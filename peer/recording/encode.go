@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/trunklb/trunk/internal/oplog"
 	"github.com/trunklb/trunk/peer"
 )
 
@@ -20,6 +21,13 @@ const (
 	opSessions = "sessions" // nginx's recordings alone
 )
 
+// What an upstream hands to its recorder.
+type (
+	origin = oplog.Origin[peer.Method, peer.Policy, *peer.Set, peer.State]
+	done   = oplog.Operation[*peer.Set, peer.State]
+	change = oplog.Change[peer.State]
+)
+
 // noClient is the "ip" of a client that has no address.
 const noClient = "unix:"
 
@@ -34,58 +42,58 @@ func appendTime(b []byte, t time.Duration) []byte {
 }
 
 // appendOperation writes what was asked of a request, and then what came of it.
-func appendOperation(b []byte, op *peer.Operation, r *redaction) []byte {
+func appendOperation(b []byte, op *done, r *redaction) []byte {
 	b = append(append(b, `{"op":"`...), opName(op)...)
 	b = append(b, '"')
 	b = appendInt(b, "id", int64(op.Request))
 	b = appendGiven(b, op, r)
 	switch op.Kind {
-	case peer.OpBegin:
+	case oplog.Begin:
 		b = appendSome(b, "over", int64(op.Over))
 		b = appendSome(b, "tries_cap", int64(op.MaxTries))
 		b = appendInt(b, "tries", int64(op.Tries))
-	case peer.OpGet:
+	case oplog.Get:
 		b = appendPeer(appendDraws(b, op.Draws), op)
 		b = appendInt(b, "tries", int64(op.Tries))
-	case peer.OpConnected:
+	case oplog.Connected:
 		b = appendInt(append(b, `,"what":"connect"`...), "ms", op.Since)
-	case peer.OpFirstByte:
+	case oplog.FirstByte:
 		b = appendInt(append(b, `,"what":"first_byte"`...), "ms", op.Since)
-	case peer.OpHeader:
+	case oplog.Header:
 		b = appendInt(b, "header_time", op.Since)
-	case peer.OpFree:
-		b = append(append(b, `,"state":"`...), op.Outcome.String()...)
+	case oplog.Free:
+		b = append(append(b, `,"state":"`...), peer.Outcome(op.Outcome).String()...)
 		b = append(b, `","freed":true`...)
 		if opName(op) == opFin {
 			b = appendInt(b, "response_time", op.Since)
 		}
 		b = appendInt(b, "tries", int64(op.Tries))
 	}
-	if op.Kind != peer.OpGet {
+	if op.Kind != oplog.Get {
 		b = appendDraws(b, op.Draws)
 	}
 	return append(appendChanges(b, op.Changed), '}')
 }
 
-func opName(op *peer.Operation) string {
+func opName(op *done) string {
 	switch op.Kind {
-	case peer.OpBegin:
+	case oplog.Begin:
 		return opRequest
-	case peer.OpGet:
+	case oplog.Get:
 		return opGet
-	case peer.OpConnected, peer.OpFirstByte:
+	case oplog.Connected, oplog.FirstByte:
 		return opNotify
-	case peer.OpHeader:
+	case oplog.Header:
 		return opHeader
 	}
-	if op.Outcome == peer.Failed || op.Outcome == peer.Next {
+	if o := peer.Outcome(op.Outcome); o == peer.Failed || o == peer.Next {
 		return opNext
 	}
 	return opFin // as far as an upstream knows
 }
 
 // appendGiven writes what the request brings that it did not bring before.
-func appendGiven(b []byte, op *peer.Operation, r *redaction) []byte {
+func appendGiven(b []byte, op *done, r *redaction) []byte {
 	is, was := &op.Given, &op.Was
 	if is.Key != was.Key {
 		b = appendText(append(b, `,"key":`...), r.text("key", is.Key))
@@ -109,7 +117,7 @@ func appendGiven(b []byte, op *peer.Operation, r *redaction) []byte {
 	return appendSome(b, "gave_back", int64(op.GaveBack))
 }
 
-func appendPeer(b []byte, op *peer.Operation) []byte {
+func appendPeer(b []byte, op *done) []byte {
 	if op.Index < 0 {
 		return append(b, `,"peer":null`...)
 	}
@@ -130,7 +138,7 @@ func appendDraws(b []byte, draws []uint32) []byte {
 	return b
 }
 
-func appendChanges(b []byte, list []peer.Change) []byte {
+func appendChanges(b []byte, list []change) []byte {
 	if len(list) == 0 {
 		return b
 	}

@@ -67,7 +67,7 @@ func (n *number) UnmarshalJSON(data []byte) error {
 type changes map[string]map[string]number
 
 // newChanges are those of a recording's beginning.
-func newChanges(list []peer.Change) changes {
+func newChanges(list []change) changes {
 	c := changes{}
 	for i := range list {
 		to := map[string]number{}

@@ -36,7 +36,7 @@ type header struct {
 }
 
 // newHeader describes an upstream.
-func newHeader(name, note string, o *peer.Origin) (h *header, err error) {
+func newHeader(name, note string, o *origin) (h *header, err error) {
 	h = &header{Version: version, Name: text(name), Note: text(note), Directives: []text{}, Sticky: o.Binds,
 		Servers: newServers(o.Set), Changed: newChanges(o.Changed)}
 	if o.Resolution != time.Second {

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/trunklb/trunk/hash"
+	"github.com/trunklb/trunk/internal/glue"
 	"github.com/trunklb/trunk/iphash"
 	"github.com/trunklb/trunk/leastconn"
 	"github.com/trunklb/trunk/leasttime"
@@ -167,7 +168,7 @@ func (s *stage) begin() {
 // use does something with a request.
 func (s *stage) use(r *peer.Request) {
 	if s.odds(12) {
-		r.GiveBackTry()
+		s.up.Internal(glue.Key{}).GiveBackTry(r)
 	}
 	if _, holds := s.up.Peer(r); !holds {
 		if s.odds(4) {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trunklb/trunk/hash"
+	"github.com/trunklb/trunk/internal/oplog"
 	"github.com/trunklb/trunk/iphash"
 	"github.com/trunklb/trunk/peer"
 	"github.com/trunklb/trunk/peer/recording"
@@ -125,7 +126,7 @@ func TestRedactionThatMixesUpPeers(t *testing.T) {
 		require.NoError(t, err)
 		set, err := peer.NewSet([]peer.Server{{Addr: "a", Route: "1"}, {Addr: "b", Route: "1b"}}, 0)
 		require.NoError(t, err)
-		require.ErrorContains(t, w.Record([]peer.Operation{{Kind: peer.OpHeader, Request: 1}, {Kind: peer.OpUpdate, Set: set}, {Kind: peer.OpHeader, Request: 2}}), "Redact")
+		require.ErrorContains(t, w.Record([]oplog.Operation[*peer.Set, peer.State]{{Kind: oplog.Header, Request: 1}, {Kind: oplog.Update, Set: set}, {Kind: oplog.Header, Request: 2}}), "Redact")
 		require.Contains(t, file.String(), `"id":1`)
 		require.NotContains(t, file.String(), `"id":2`)
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trunklb/trunk/hash"
+	"github.com/trunklb/trunk/internal/glue"
 	"github.com/trunklb/trunk/leastconn"
 	"github.com/trunklb/trunk/peer"
 	"github.com/trunklb/trunk/peer/recording"
@@ -156,7 +157,7 @@ func TestBeginBeforeAnUpdate(t *testing.T) {
 	require.NoError(t, up.Update(abc))
 	require.NoError(t, up.Get(r))
 	require.NoError(t, up.Free(r, peer.Failed))
-	r.GiveBackTry()
+	up.Internal(glue.Key{}).GiveBackTry(r)
 	r.Key = "/late"
 	require.NoError(t, up.Get(r))
 	require.Equal(t, 1, r.Tries())

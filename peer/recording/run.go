@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/trunklb/trunk/internal/glue"
 	"github.com/trunklb/trunk/peer"
 )
 
@@ -91,7 +92,7 @@ func (p *player) given(r *peer.Request, op *operation) error {
 		return fmt.Errorf("gave_back %d is out of range", op.GaveBack)
 	}
 	for range op.GaveBack {
-		r.GiveBackTry()
+		p.up.Internal(glue.Key{}).GiveBackTry(r)
 	}
 	if op.IP == nil {
 		return nil

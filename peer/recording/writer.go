@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/trunklb/trunk/peer"
+	"github.com/trunklb/trunk/internal/oplog"
 )
 
 // Options of a [Writer]. The zero value, and a nil *WriterOptions, are the defaults.
@@ -37,7 +37,7 @@ var ErrInUse = errors.New("trunk: recording: a Writer is for one upstream")
 // errClosed ends the upstream's part of a recording that was closed.
 var errClosed = errors.New("trunk: recording: closed")
 
-// Writer writes the recording of one upstream; it is a [peer.Recorder], the
+// Writer writes the recording of one upstream; it is the
 // value of peer.Options.Record. Goroutines may share it.
 type Writer struct {
 	options WriterOptions
@@ -65,8 +65,8 @@ func NewWriter(w io.Writer, o *WriterOptions) *Writer {
 	return &Writer{to: w, options: *o, redact: redaction{f: o.Redact, was: map[string]string{}}, first: true}
 }
 
-// Start implements peer.Recorder. ErrInUse, if it is not the first call.
-func (w *Writer) Start(o peer.Origin) error {
+// Start is called by package peer. ErrInUse, if it is not the first call.
+func (w *Writer) Start(o origin) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.flush != nil {
@@ -91,8 +91,8 @@ func (w *Writer) Start(o peer.Origin) error {
 	return nil
 }
 
-// Record implements peer.Recorder.
-func (w *Writer) Record(ops []peer.Operation) error {
+// Record is called by package peer.
+func (w *Writer) Record(ops []done) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
@@ -106,7 +106,7 @@ func (w *Writer) Record(ops []peer.Operation) error {
 			w.time = op.Time
 			line = appendTime(w.next(line), op.Time)
 		}
-		if op.Kind == peer.OpUpdate {
+		if op.Kind == oplog.Update {
 			line, err = w.appendUpdate(line, op)
 		} else {
 			line = appendOperation(w.next(line), op, &w.redact)
@@ -118,7 +118,7 @@ func (w *Writer) Record(ops []peer.Operation) error {
 }
 
 // appendUpdate writes a new set, if it can be redacted.
-func (w *Writer) appendUpdate(b []byte, op *peer.Operation) ([]byte, error) {
+func (w *Writer) appendUpdate(b []byte, op *done) ([]byte, error) {
 	list := newServers(op.Set)
 	if err := w.redact.servers(list); err != nil {
 		return b, err

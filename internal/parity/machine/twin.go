@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trunklb/trunk/internal/engine"
+	"github.com/trunklb/trunk/internal/oplog"
 	"github.com/trunklb/trunk/peer"
 )
 
@@ -27,14 +28,21 @@ type twin struct {
 // told is what the hooks of an upstream were told.
 type told struct {
 	events   []peer.Event
-	idle     []peer.Idle
-	recorded []peer.Operation
+	idle     []idle
+	recorded []oplog.Operation[*peer.Set, peer.State]
 	attached int
 }
 
-// Start and Record implement peer.Recorder.
-func (l *told) Start(peer.Origin) error { return nil }
-func (l *told) Record(ops []peer.Operation) error {
+// idle is what OnIdle was called with.
+type idle struct {
+	peer.Peer
+	attached any
+	removed  bool
+}
+
+// Start and Record implement oplog.Recorder.
+func (l *told) Start(oplog.Origin[peer.Method, peer.Policy, *peer.Set, peer.State]) error { return nil }
+func (l *told) Record(ops []oplog.Operation[*peer.Set, peer.State]) error {
 	for _, op := range ops {
 		op.Set, op.Draws, op.Changed = nil, slices.Clone(op.Draws), slices.Clone(op.Changed)
 		l.recorded = append(l.recorded, op)
@@ -70,7 +78,7 @@ func (w *twin) options(draw func() uint32, l *told, watched int) *peer.Options {
 		l.attached++
 		return l.attached
 	}
-	o.OnIdle = func(p peer.Idle) { l.idle = append(l.idle, p) }
+	o.OnIdle = func(p peer.Peer, attached any, removed bool) { l.idle = append(l.idle, idle{p, attached, removed}) }
 	if watched >= 2 {
 		o.OnEvent = func(e peer.Event) { l.events = append(l.events, e) }
 	}

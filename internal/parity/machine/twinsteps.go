@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trunklb/trunk/internal/engine"
+	"github.com/trunklb/trunk/internal/glue"
 	"github.com/trunklb/trunk/peer"
 )
 
@@ -130,8 +131,8 @@ func (m *Machine) stepBring() {
 func (m *Machine) stepGiveBack() {
 	if len(m.requests) > 0 {
 		r := oneOf(m.choose, "request", m.requests...)
-		r.product.GiveBackTry()
-		r.twin.GiveBackTry()
+		m.product.Internal(glue.Key{}).GiveBackTry(&r.product)
+		m.beside.(*twin).up.Internal(glue.Key{}).GiveBackTry(&r.twin)
 	}
 }
 

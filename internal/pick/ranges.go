@@ -1,6 +1,10 @@
-package peer
+package pick
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/trunklb/trunk/peer"
+)
 
 // Ranges maps a number below the total weight to a peer: each peer of a group
 // has a range as long as its weight, in list order, down peers too. hash,
@@ -8,7 +12,7 @@ import "slices"
 type Ranges []int64
 
 // NewRanges makes the ranges of a group; empty if the group is.
-func NewRanges(s *Set, group int) Ranges {
+func NewRanges(s *peer.Set, group int) Ranges {
 	r := make(Ranges, s.Len(group))
 	sum := int64(0)
 	for i := range r {

@@ -21,8 +21,8 @@ type endpoint struct {
 	routes atomic.Pointer[[]way]
 
 	mu sync.Mutex
-	// The list is a ring through root, the oldest first.
-	root dispatch
+	// first is the oldest in the list, and last the newest.
+	first, last *dispatch
 	// users are those in the list, and the kept answers whose bodies may be read yet.
 	users int
 	// conns are the open connections that trunk has dialled for its
@@ -34,10 +34,16 @@ type endpoint struct {
 }
 
 func newEndpoint(s Server) *endpoint {
-	e := &endpoint{conns: map[net.Conn]struct{}{}}
+	e := &endpoint{}
 	e.info.Store(&s)
-	e.root.prev, e.root.next = &e.root, &e.root
 	return e
+}
+
+// configure gives the peer another configuration, if it is another.
+func (e *endpoint) configure(s Server) {
+	if *e.server() != s {
+		e.info.Store(&s)
+	}
 }
 
 // server returns the peer's configuration.
@@ -109,6 +115,9 @@ func (e *endpoint) opened(c net.Conn) bool {
 	if e.retired && e.users == 0 {
 		return false
 	}
+	if e.conns == nil {
+		e.conns = map[net.Conn]struct{}{}
+	}
 	e.conns[c] = struct{}{}
 	return true
 }
@@ -128,15 +137,29 @@ func (e *endpoint) hold(d *dispatch) bool {
 		return false
 	}
 	e.users++
-	d.prev, d.next = e.root.prev, &e.root
-	d.prev.next, e.root.prev = d, d
+	d.prev = e.last
+	if e.last == nil {
+		e.first = d
+	} else {
+		e.last.next = d
+	}
+	e.last = d
 	return true
 }
 
 // drop notes that d holds it no longer.
 func (e *endpoint) drop(d *dispatch) {
 	e.mu.Lock()
-	d.prev.next, d.next.prev = d.next, d.prev
+	if d.prev == nil {
+		e.first = d.next
+	} else {
+		d.prev.next = d.next
+	}
+	if d.next == nil {
+		e.last = d.prev
+	} else {
+		d.next.prev = d.prev
+	}
 	d.prev, d.next = nil, nil
 	e.mu.Unlock()
 	e.leave()
@@ -164,8 +187,8 @@ func (e *endpoint) leave() {
 func (e *endpoint) oldest() (since time.Duration, held bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.root.next == &e.root {
+	if e.first == nil {
 		return 0, false
 	}
-	return e.root.next.since, true
+	return e.first.since, true
 }

@@ -79,32 +79,34 @@ type expansion struct {
 
 // expand puts addresses in the place of names. The error is a *ConfigError.
 func (n *names) expand(lines []Server, fresh answers) (*expansion, error) {
-	x := &expansion{answers: answers{}}
+	x := &expansion{answers: answers{}, servers: make([]Server, 0, len(lines)), line: make([]int, 0, len(lines))}
 	for i, s := range lines {
-		servers := []Server{s}
-		if n.resolver != NoLookup {
-			var err error
-			if servers, err = x.serverLine(i, s, n, fresh); err != nil {
-				return x, err
-			}
+		if n.resolver == NoLookup {
+			x.add(i, s)
+		} else if err := x.serverLine(i, s, n, fresh); err != nil {
+			return x, err
 		}
-		for range servers {
-			x.line = append(x.line, i)
-		}
-		x.servers = append(x.servers, servers...)
 	}
 	return x, nil
 }
 
+// add adds what a line has become.
+func (x *expansion) add(line int, servers ...Server) {
+	for range servers {
+		x.line = append(x.line, line)
+	}
+	x.servers = append(x.servers, servers...)
+}
+
 // serverLine expands one line.
-func (x *expansion) serverLine(i int, s Server, n *names, fresh answers) ([]Server, error) {
+func (x *expansion) serverLine(i int, s Server, n *names, fresh answers) error {
 	a, refusal := conflex.ParseAddr(s.Addr, 80)
 	if refusal != "" {
-		return nil, refusedAddr(i, s.Addr, refusal)
+		return refusedAddr(i, s.Addr, refusal)
 	}
 	if s.Service != "" {
 		if err := checkService(i, &s, a, n.resolver); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	q := question{host: a.Host, service: s.Service, again: s.Resolve, line: i}
@@ -114,7 +116,8 @@ func (x *expansion) serverLine(i int, s Server, n *names, fresh answers) ([]Serv
 	}
 	if !a.IsName() {
 		s.Addr = a.String()
-		return []Server{s}, nil
+		x.add(i, s)
+		return nil
 	}
 	list, known := n.known[q.key()]
 	if !known {
@@ -122,18 +125,18 @@ func (x *expansion) serverLine(i int, s Server, n *names, fresh answers) ([]Serv
 	}
 	if !known {
 		x.missing = append(x.missing, q)
-		return nil, nil
+		return nil
 	}
 	x.answers[q.key()] = list
 	if q.service != "" {
-		return services(s, list), nil
+		x.add(i, services(s, list)...)
+		return nil
 	}
-	var out []Server
 	for _, f := range list {
 		s.Addr = conflex.FormatAddr(f.ip, a.Port)
-		out = append(out, s)
+		x.add(i, s)
 	}
-	return out, nil
+	return nil
 }
 
 // first expands the lines that New got.

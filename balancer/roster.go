@@ -39,22 +39,21 @@ func (r *roster) follow(set *peer.Set) {
 		r.fresh = nil // of a set that did not come: the clock has panicked
 		return
 	}
-	known := map[string][]*endpoint{}
+	known := make(map[string][]*endpoint, len(r.present))
 	for _, e := range r.present {
 		addr := e.server().Addr
 		known[addr] = append(known[addr], e)
 	}
 	fresh := r.fresh
-	r.set, r.present, r.fresh = set, nil, nil
+	r.set, r.fresh = set, nil
+	r.present = make([]*endpoint, 0, set.Len(peer.Primary)+set.Len(peer.Backup))
 	for _, group := range []int{peer.Primary, peer.Backup} {
 		for i := range set.Len(group) {
 			s := set.Server(group, i)
 			var e *endpoint
 			if old := known[s.Addr]; len(old) > 0 {
 				e, known[s.Addr] = old[0], old[1:]
-				if *e.server() != s {
-					e.info.Store(&s)
-				}
+				e.configure(s)
 			} else {
 				e, fresh = fresh[0], fresh[1:]
 			}

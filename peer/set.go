@@ -61,6 +61,13 @@ func NewSet(servers []Server, resolution time.Duration) (*Set, error) {
 // newSet is NewSet for weights that count in a unit.
 func newSet(servers []Server, resolution time.Duration, unit int64) (*Set, error) {
 	s := &Set{given: slices.Clone(servers)}
+	backups := 0
+	for i := range servers {
+		if servers[i].Backup {
+			backups++
+		}
+	}
+	s.groups = [2][]member{make([]member, 0, len(servers)-backups), make([]member, 0, backups)}
 	for i, given := range servers {
 		srv, err := given.normalized(i, resolution)
 		if err != nil {

@@ -115,22 +115,21 @@ func (a *Addr) setPort(s string) bool {
 // parseV4 reads four decimal octets. nginx lets leading zeros pass, and empty
 // octets, which are 0.
 func parseV4(s string) (netip.Addr, bool) {
-	parts := strings.SplitN(s, ".", 5)
-	if len(parts) != 4 {
-		return netip.Addr{}, false
-	}
 	var ip [4]byte
-	for i, part := range parts {
-		n := 0
-		for j := 0; j < len(part); j++ {
-			if part[j] < '0' || part[j] > '9' {
-				return netip.Addr{}, false
-			}
-			if n = n*10 + int(part[j]-'0'); n > 255 {
-				return netip.Addr{}, false
-			}
+	octet, n := 0, 0
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '.' && octet < 3:
+			octet, n = octet+1, 0
+		case c < '0' || c > '9' || n*10+int(c-'0') > 255:
+			return netip.Addr{}, false
+		default:
+			n = n*10 + int(c-'0')
+			ip[octet] = byte(n)
 		}
-		ip[i] = byte(n)
+	}
+	if octet < 3 {
+		return netip.Addr{}, false
 	}
 	if ip == [4]byte{255, 255, 255, 255} {
 		return netip.Addr{}, false // nginx's own sign for "none"; the resolver knows it

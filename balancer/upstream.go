@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/trunklb/trunk/internal/guard"
+	"github.com/trunklb/trunk/internal/wallclock"
 	"github.com/trunklb/trunk/peer"
 	"github.com/trunklb/trunk/peer/recording"
 	"github.com/trunklb/trunk/sticky"
@@ -88,7 +89,7 @@ func New(ctx context.Context, c Config) (*Upstream, error) {
 		explain: c.Explain, redact: c.Redact, names: names, lookups: newLookups(&c), dial: c.Dial, method: peer.Describe(c.Method),
 	}
 	if u.clock == nil {
-		u.clock = wallClock()
+		u.clock = wallclock.New() // peers and budgets share it
 	}
 	clock := func() time.Duration {
 		d := u.clock()
@@ -153,13 +154,6 @@ func warningsOf(c *Config) []Warning {
 // Warnings returns what works, but hardly as intended: the warnings of the text from
 // which the configuration was read, if any, those of [Lint], and those of New itself.
 func (u *Upstream) Warnings() []Warning { return append([]Warning(nil), u.warnings...) }
-
-// wallClock is peer's default clock, shared with it.
-func wallClock() func() time.Duration {
-	start := time.Now()
-	epoch := time.Duration(start.UnixNano())
-	return func() time.Duration { return epoch + time.Since(start) }
-}
 
 // Name returns the upstream's name.
 func (u *Upstream) Name() string { return u.name }

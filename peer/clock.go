@@ -13,16 +13,6 @@ type Now struct {
 	Milli int64
 }
 
-// wallClock returns the default clock: the wall time read once, and monotonic
-// time since. A step of the wall clock therefore changes nothing: nginx, which
-// reads the wall clock anew, keeps a failed peer out for as long as the clock
-// was set back.
-func wallClock() func() time.Duration {
-	start := time.Now()
-	epoch := time.Duration(start.UnixNano())
-	return func() time.Duration { return epoch + time.Since(start) }
-}
-
 // wallTime is a time of the clock as time.Time.
 func wallTime(d time.Duration) time.Time { return time.Unix(0, int64(d)).UTC() }
 

@@ -6,8 +6,8 @@ import (
 	"github.com/trunklb/trunk/internal/guard"
 )
 
-// mostEvents bounds the events that wait for the hook.
-const mostEvents = 1024
+// maxEvents bounds the events that wait for the hook.
+const maxEvents = 1024
 
 // journal hands events to the user's hook: they are written in order under
 // the upstream's lock, and read outside of it, by one caller at a time. A slow
@@ -29,7 +29,7 @@ type journal struct {
 // write adds an event.
 func (j *journal) write(e Event) {
 	n := int(j.waiting.Load())
-	if n == mostEvents {
+	if n == maxEvents {
 		j.dropped++
 		j.lost++
 		return
@@ -88,7 +88,7 @@ func (u *Upstream) report() {
 // the meantime, and who brought them reports them.
 func (u *Upstream) tellHook() {
 	j := u.journal
-	for range mostEvents {
+	for range maxEvents {
 		if j.waiting.Load() == 0 || !j.reading.CompareAndSwap(false, true) {
 			return
 		}

@@ -11,10 +11,10 @@ type load struct{ atomic.Uint64 }
 
 // The parts of the word. The low half counts the frees, and wraps.
 const (
-	frees    = 1<<32 - 1
-	oneFail  = 1 << 32
-	mostFail = 1<<28 - 1
-	fails    = mostFail << 32
+	frees        = 1<<32 - 1
+	oneFail      = 1 << 32
+	maxFailCount = 1<<28 - 1
+	fails        = maxFailCount << 32
 	// out: the peer has failed as often as it may. It is in its fail window, or
 	// may be probed.
 	out = 1 << 60
@@ -50,7 +50,7 @@ func (l *load) free() {
 // failed counts a failure; the count stays at its greatest value. The peer is
 // out when it reaches most; 0: never. failed reports whether it is so by this failure.
 func (l *load) failed(most uint32) bool {
-	if l.fails() < mostFail {
+	if l.fails() < maxFailCount {
 		l.Add(oneFail)
 	}
 	return most > 0 && l.fails() >= most && l.Or(out)&out == 0
@@ -58,7 +58,7 @@ func (l *load) failed(most uint32) bool {
 
 // recount sets the failures; a peer that is out stays so.
 func (l *load) recount(n int) {
-	for w := l.Load(); !l.CompareAndSwap(w, w&^fails|uint64(min(n, mostFail))<<32); w = l.Load() {
+	for w := l.Load(); !l.CompareAndSwap(w, w&^fails|uint64(min(n, maxFailCount))<<32); w = l.Load() {
 	}
 }
 

@@ -9,12 +9,12 @@ import (
 // A count of failures that is full stays so, and does not run over into the flags.
 func TestMostFails(t *testing.T) {
 	var l load
-	l.recount(mostFail - 1)
+	l.recount(maxFailCount - 1)
 	for range 3 {
 		require.False(t, l.failed(0))
-		require.EqualValues(t, mostFail, l.fails())
+		require.EqualValues(t, maxFailCount, l.fails())
 		require.Zero(t, l.Load()&(out|limited|down|locked))
 	}
-	l.recount(mostFail + 1)
-	require.EqualValues(t, mostFail, l.fails())
+	l.recount(maxFailCount + 1)
+	require.EqualValues(t, maxFailCount, l.fails())
 }

@@ -185,13 +185,13 @@ func (rec *record) changed() []change {
 	return rec.waiting.changes[first:len(rec.waiting.changes):len(rec.waiting.changes)]
 }
 
-// mostBatches is how many batches a caller hands on. What comes in the meantime is
+// maxBatches is how many batches a caller hands on. What comes in the meantime is
 // for who brought it, or comes next: nobody is kept for good.
-const mostBatches = 4
+const maxBatches = 4
 
 // drain hands on what waits, outside the lock, unless somebody is doing so.
 func (rec *record) drain() {
-	for range mostBatches {
+	for range maxBatches {
 		if !rec.any.Load() || !rec.writing.TryLock() {
 			return
 		}

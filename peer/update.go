@@ -234,7 +234,7 @@ func (g *Group) configure(i int, m *member) {
 		drain: m.Drain && !m.Down, member: m,
 		// No count comes near these bounds, so greater limits are the same.
 		maxConns: uint32(min(uint64(m.MaxConns), math.MaxUint32)),
-		maxFails: uint32(min(uint64(m.MaxFails), mostFail+1)),
+		maxFails: uint32(min(uint64(m.MaxFails), maxFailCount+1)),
 	}
 	if m.MaxFails > 0 {
 		g.cold[i].penalty = int64(m.Weight/m.MaxFails) * g.unit

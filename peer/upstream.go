@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/trunklb/trunk/internal/oplog"
+	"github.com/trunklb/trunk/internal/wallclock"
 )
 
 // Options are what an upstream takes from outside. The zero value, and a nil
@@ -104,7 +105,7 @@ func New(servers []Server, m Method, o *Options) (*Upstream, error) {
 	}
 	u.policy, u.remedies = o.Policy, newRemedies(o.Policy)
 	if u.clock == nil {
-		u.clock = wallClock()
+		u.clock = wallclock.New()
 	}
 	if u.source == nil {
 		u.source = rand.NewPCG(rand.Uint64(), rand.Uint64())
@@ -131,7 +132,7 @@ func New(servers []Server, m Method, o *Options) (*Upstream, error) {
 		return nil, err
 	}
 	if o.RandomStart {
-		u.wind()
+		u.randomStart()
 	}
 	if u.record != nil {
 		if err := u.record.start(o.RandomStart); err != nil {

@@ -84,7 +84,7 @@ func (b *Binding) Hint(ctx context.Context, v Values) (string, error) {
 	case b.learn != nil:
 		sid, err = b.learn.hint(ctx, v)
 	}
-	if err != nil || len(sid) > mostSID {
+	if err != nil || len(sid) > maxSID {
 		return "", err
 	}
 	return sid, nil

@@ -58,7 +58,7 @@ type selector struct {
 func (s *selector) bind(g *peer.Group, r *peer.Request, now peer.Now) int {
 	// Hashing a hint takes time in proportion to its length, and this is
 	// under the upstream's lock.
-	if n := len(r.Hint); n > 0 && n <= mostSID {
+	if n := len(r.Hint); n > 0 && n <= maxSID {
 		if i, ok := s.first[g.Index()][r.Hint]; ok && g.EligibleDraining(i, r, now) {
 			return i
 		}

@@ -6,10 +6,10 @@ import "strings"
 // header, several of them joined with "; ".
 const cookieHeader = "$http_cookie"
 
-// mostHeader is how many bytes of a Cookie header are read: all that nginx, as
+// maxHeader is how many bytes of a Cookie header are read: all that nginx, as
 // it is configured by default, takes of a whole request's header. What is beyond
 // is not looked at.
-const mostHeader = 32 << 10
+const maxHeader = 32 << 10
 
 // read returns the sid in a Cookie header. Empty: there is none, or its
 // signature is not one of ours.
@@ -26,8 +26,8 @@ func (c *cookie) read(header string) string {
 // semicolon, with its quotes; another cookie may be ended by a comma too; and the
 // bare name, without an equals sign, hides the cookie after it.
 func find(header, name string) string {
-	if len(header) > mostHeader {
-		header = header[:mostHeader]
+	if len(header) > maxHeader {
+		header = header[:maxHeader]
 	}
 	for len(header) > 0 {
 		if len(header) >= len(name) && strings.EqualFold(header[:len(name)], name) {

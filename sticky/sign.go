@@ -16,19 +16,19 @@ const tagSize = 16
 // verify refuses.
 var encoding = base64.RawURLEncoding.Strict()
 
-// mostSigned is the greatest length of a signed value.
-var mostSigned = encoding.EncodedLen(tagSize + mostSID)
+// maxSigned is the greatest length of a signed value.
+var maxSigned = encoding.EncodedLen(tagSize + maxSID)
 
 // sign appends the signed form of a sid to t: see Cookie.Secrets.
 func sign(t, secret []byte, name, sid string) []byte {
-	raw := make([]byte, 0, sha256.Size+mostSID)
+	raw := make([]byte, 0, sha256.Size+maxSID)
 	raw = append(mac(raw, secret, name, sid)[:tagSize], sid...)
 	return encoding.AppendEncode(t, raw)
 }
 
 // verify returns the sid in a signed value. Empty: no secret has signed it.
 func verify(value string, secrets [][]byte, name string) string {
-	if len(value) <= encoding.EncodedLen(tagSize) || len(value) > mostSigned || strings.ContainsAny(value, "\r\n") {
+	if len(value) <= encoding.EncodedLen(tagSize) || len(value) > maxSigned || strings.ContainsAny(value, "\r\n") {
 		return ""
 	}
 	raw, err := encoding.DecodeString(value)

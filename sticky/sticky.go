@@ -23,6 +23,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/trunklb/trunk/internal/wallclock"
 	"github.com/trunklb/trunk/peer"
 )
 
@@ -65,10 +66,10 @@ func (v Values) first(texts []string) string {
 	return ""
 }
 
-// mostSID is the greatest length of a sid in bytes: routes have at most as many,
+// maxSID is the greatest length of a sid in bytes: routes have at most as many,
 // and the hexadecimal MD5 of an address has just as many. What is longer cannot
 // be the sid of a peer.
-const mostSID = peer.MaxRoute
+const maxSID = peer.MaxRoute
 
 // Options are what a Binding takes from outside. The zero value, and a nil
 // *Options, are the defaults.
@@ -83,15 +84,7 @@ func (o *Options) clock() func() time.Duration {
 	if o != nil && o.Clock != nil {
 		return o.Clock
 	}
-	return wallClock()
-}
-
-// wallClock is read once, so that a step of the wall clock neither ends sessions
-// nor lengthens them.
-func wallClock() func() time.Duration {
-	start := time.Now()
-	epoch := time.Duration(start.UnixNano())
-	return func() time.Duration { return epoch + time.Since(start) }
+	return wallclock.New()
 }
 
 // refuse says which field of the configuration is wrong, and what would be right.

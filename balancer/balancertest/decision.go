@@ -14,8 +14,8 @@ type decisions struct {
 	all []*peer.Decision
 }
 
-// mostDecisions bounds what is remembered; further back nobody looks.
-const mostDecisions = 10_000
+// maxDecisions bounds what is remembered; further back nobody looks.
+const maxDecisions = 10_000
 
 // add is the upstream's Explain.OnDecision. Peers are called as the user called them.
 func (d *decisions) add(n *peer.Decision) {
@@ -26,8 +26,8 @@ func (d *decisions) add(n *peer.Decision) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.all) == mostDecisions {
-		d.all = append(d.all[:0], d.all[mostDecisions/2:]...)
+	if len(d.all) == maxDecisions {
+		d.all = append(d.all[:0], d.all[maxDecisions/2:]...)
 	}
 	d.all = append(d.all, n)
 }

@@ -71,8 +71,8 @@ func (p *player) request(op *operation) error {
 	return nil
 }
 
-// mostGivenBack bounds the work of a file that was tampered with.
-const mostGivenBack = 1 << 20
+// maxGivenBack bounds the work of a file that was tampered with.
+const maxGivenBack = 1 << 20
 
 // given lets the request bring what it brought.
 func (p *player) given(r *peer.Request, op *operation) error {
@@ -88,7 +88,7 @@ func (p *player) given(r *peer.Request, op *operation) error {
 	if op.BackupTry != nil {
 		r.BackupTry = *op.BackupTry
 	}
-	if op.GaveBack < 0 || op.GaveBack > mostGivenBack {
+	if op.GaveBack < 0 || op.GaveBack > maxGivenBack {
 		return fmt.Errorf("gave_back %d is out of range", op.GaveBack)
 	}
 	for range op.GaveBack {

@@ -2,14 +2,14 @@ package peer
 
 import "math/rand/v2"
 
-// mostWinds bounds the time that winding takes to a fraction of a second.
-const mostWinds = 1 << 17
+// maxSkipped bounds the time that a random start takes to a fraction of a second.
+const maxSkipped = 1 << 17
 
-// wind lets each group make a random number of picks that nobody gets, up to a
-// whole cycle. Every point of the cycle is as likely as any other, which
+// randomStart skips a random number of picks of each group, up to a whole cycle
+// (Options.RandomStart). Every point of the cycle is as likely as any other, which
 // makes the first pick fall on each peer with the probability of its weight; a
 // random first peer would not, for the weights would be lost.
-func (u *Upstream) wind() {
+func (u *Upstream) randomStart() {
 	r := Request{payer: None}
 	r.tried.reset(u.set.Load().slots)
 	now := u.now()
@@ -26,7 +26,7 @@ func (u *Upstream) wind() {
 }
 
 // cycle is the number of picks after which a group that loses no peer begins
-// anew, at most mostWinds and at least 1.
+// again, at most maxSkipped and at least 1.
 func (g *Group) cycle() int64 {
 	sum, divisor := int64(0), int64(0)
 	for i := range g.peers {
@@ -36,9 +36,9 @@ func (g *Group) cycle() int64 {
 		}
 	}
 	if divisor == 0 {
-		return 1 // nobody can be picked
+		return 1 // no peer can be picked
 	}
-	return min(sum/divisor, mostWinds)
+	return min(sum/divisor, maxSkipped)
 }
 
 func gcd(a, b int64) int64 {

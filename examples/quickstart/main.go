@@ -1,6 +1,6 @@
 // Quickstart starts three backends on free ports of this machine, sends requests
 // to them through an http.Client whose transport is trunk, kills one of the
-// backends, brings it back, and shows who got what.
+// backends, brings it back, and shows which backend answered.
 //
 //	go run ./examples/quickstart
 package main
@@ -52,11 +52,11 @@ func run(ctx context.Context, out io.Writer) error {
 	defer up.Close()
 	client := &http.Client{Transport: up.RoundTripper(nil)}
 
-	fmt.Fprintf(out, "%s\n\n%d requests to http://backend/, three times; who answered:\n\n", block, requests)
-	fmt.Fprintf(out, "%-26s %5s %5s %5s %12s %6s\n", "", "a", "b", "c", "passed on", "lost")
+	fmt.Fprintf(out, "%s\n\n%d requests to http://backend/, three times; which backend answered:\n\n", block, requests)
+	fmt.Fprintf(out, "%-26s %5s %5s %5s %12s %6s\n", "", "a", "b", "c", "retried", "failed")
 	phase := func(title string) {
 		t := send(ctx, client)
-		fmt.Fprintf(out, "%-26s %5d %5d %5d %12d %6d\n", title, t.answered["a"], t.answered["b"], t.answered["c"], t.passedOn, t.lost)
+		fmt.Fprintf(out, "%-26s %5d %5d %5d %12d %6d\n", title, t.answered["a"], t.answered["b"], t.answered["c"], t.retried, t.failed)
 	}
 
 	phase("before: all are up")
@@ -71,18 +71,18 @@ func run(ctx context.Context, out io.Writer) error {
 	phase("after:  b is back")
 
 	fmt.Fprint(out, `
-While b was dead no request was lost: the one that met it was passed on to
+While b was dead no request failed: the first one sent to b was retried on
 another backend, and b was left alone for its fail_timeout. Then it was tried
 again, and has its share of two fifths back.
 `)
 	return nil
 }
 
-// tally is who got what.
+// tally counts the answers by backend.
 type tally struct {
 	answered map[string]int
-	passedOn int // requests that a peer failed and another answered
-	lost     int // requests without an answer
+	retried  int // requests that one peer failed and another answered
+	failed   int // requests without an answer
 }
 
 func send(ctx context.Context, client *http.Client) tally {
@@ -91,12 +91,12 @@ func send(ctx context.Context, client *http.Client) tally {
 		log := &balancer.AttemptLog{} // optional: the peers that were asked
 		name, err := get(balancer.WithLog(ctx, log), client)
 		if err != nil {
-			t.lost++
+			t.failed++
 			continue
 		}
 		t.answered[name]++
 		if len(log.Attempts()) > 1 {
-			t.passedOn++
+			t.retried++
 		}
 	}
 	return t

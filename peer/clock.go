@@ -29,6 +29,32 @@ func (u *Upstream) now() Now {
 	return n
 }
 
+// lock takes the lock, and returns the time. The clock is read before, since that takes
+// longer than a pick; where a later time was used in between it is read again, so that
+// times only go back in order if the clock does.
+func (u *Upstream) lock() Now {
+	now := u.now()
+	u.mu.Lock()
+	if now.Time < u.latest {
+		now = u.nowLocked()
+	}
+	u.latest = now.Time
+	return now
+}
+
+// nowLocked reads the clock under the lock, and releases that if the clock panics.
+func (u *Upstream) nowLocked() Now {
+	done := false
+	defer func() {
+		if !done {
+			u.mu.Unlock()
+		}
+	}()
+	now := u.now()
+	done = true
+	return now
+}
+
 // checkResolution returns the resolution that an option means.
 func checkResolution(d time.Duration) (time.Duration, error) {
 	switch {

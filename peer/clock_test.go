@@ -166,3 +166,54 @@ func TestNoFailTimeout(t *testing.T) {
 	lb.Advance(time.Second)
 	require.Equal(t, "a", lb.Picks(1))
 }
+
+// The clock is read before the lock is taken. Where another request is quicker and uses a
+// later time, it is read again: times do not go back because of that.
+func TestTimesAreInTheOrderOfTheLock(t *testing.T) {
+	now, between := time.Hour, func() {}
+	u, err := peer.New(many(2), nil, &peer.Options{Clock: func() time.Duration {
+		read := now
+		between()
+		return read
+	}})
+	require.NoError(t, err)
+	var slow, quick peer.Decision
+	between = func() {
+		between = func() {}
+		now += time.Second
+		require.NoError(t, u.Explain(begun(t, u), &quick))
+	}
+	require.NoError(t, u.Explain(begun(t, u), &slow))
+	require.Equal(t, quick.Time, slow.Time)
+	now -= time.Minute
+	require.NoError(t, u.Explain(begun(t, u), &slow))
+	require.Equal(t, quick.Time.Add(-time.Minute), slow.Time, "a clock that goes back is believed")
+}
+
+// A panic of the clock that is read again under the lock keeps nothing locked.
+func TestPanicOfTheSecondReading(t *testing.T) {
+	now, between := time.Hour, func() {}
+	u, err := peer.New(many(2), nil, &peer.Options{Clock: func() time.Duration {
+		read := now
+		between()
+		return read
+	}})
+	require.NoError(t, err)
+	between = func() {
+		between = func() {}
+		now += time.Second
+		require.NoError(t, u.Get(begun(t, u)))
+		between = func() { panic("clock") }
+	}
+	r := begun(t, u)
+	require.Panics(t, func() { _ = u.Get(r) })
+	between = func() {}
+	require.NoError(t, u.Get(r))
+}
+
+// begun is a new request of an upstream.
+func begun(t *testing.T, u *peer.Upstream) *peer.Request {
+	r := &peer.Request{}
+	require.NoError(t, u.Begin(r))
+	return r
+}

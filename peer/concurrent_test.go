@@ -95,8 +95,7 @@ func TestFreesWaitForPicksThatCompare(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			during := func() {}
-			// The clock is read under the lock, before the pick.
-			u, err := peer.New(many(3), method, &peer.Options{Clock: func() time.Duration { during(); return 0 }})
+			u, err := peer.New(many(3), beforePick{method, &during}, nil)
 			require.NoError(t, err)
 			var held, r peer.Request
 			require.NoError(t, u.Begin(&held))
@@ -119,4 +118,20 @@ func TestFreesWaitForPicksThatCompare(t *testing.T) {
 			require.False(t, early)
 		})
 	}
+}
+
+// beforePick is a method before whose picks something is done, under the lock.
+type beforePick struct {
+	peer.Method
+	do *func()
+}
+
+func (m beforePick) Build(set *peer.Set) (peer.Selector, error) {
+	s, err := m.Method.Build(set)
+	pick := s.Pick
+	s.Pick = func(g *peer.Group, r *peer.Request, now peer.Now) int {
+		(*m.do)()
+		return pick(g, r, now)
+	}
+	return s, err
 }

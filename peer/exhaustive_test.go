@@ -112,8 +112,9 @@ func (s small) copyOf(fresh bool) small {
 		}
 		to.queues = newQueues(to)
 	default:
-		to.queues = &queues{picks: q.picks, total: q.total,
-			lists: slices.Clone(q.lists), links: slices.Clone(q.links), aside: slices.Clone(q.aside)}
+		c := *q
+		c.lists, c.links, c.nodes, c.aside = slices.Clone(q.lists), slices.Clone(q.links), slices.Clone(q.nodes), slices.Clone(q.aside)
+		to.queues = &c
 	}
 	return c
 }

@@ -167,7 +167,12 @@ func (g *Group) EligibleDraining(i int, r *Request, now Now) bool {
 // open is eligibility but for down, drain and tried.
 func (g *Group) open(i int, w uint64, now Now) bool {
 	p := &g.peers[i]
-	return !(w&out != 0 && now.Tick-p.checked <= p.failTimeout) && !g.full(i, w)
+	return !p.inWindow(w, now) && !g.full(i, w)
+}
+
+// inWindow reports whether the peer, whose word is w, is in its fail window.
+func (p *state) inWindow(w uint64, now Now) bool {
+	return w&out != 0 && now.Tick-p.checked <= p.failTimeout
 }
 
 func (g *Group) full(i int, w uint64) bool {
@@ -249,10 +254,14 @@ func (g *Group) export() {
 	g.queues, g.levels = nil, nil
 }
 
-// changed is called when whatever sets a peer apart may have changed: what it holds, its
-// failures, its ew, a window, a limit.
+// changed is called when something may have changed that sets a peer apart: what it
+// holds, its failures, its ew, its window. An engine looks at the peer, and puts it where
+// it belongs.
 func (g *Group) changed(i int, now Now) {
-	if g.levels != nil {
+	switch {
+	case g.queues != nil:
+		g.queues.changed(g, int32(i))
+	case g.levels != nil:
 		g.levels.changed(g, i, now)
 	}
 }
@@ -261,30 +270,34 @@ func (g *Group) changed(i int, now Now) {
 func (g *Group) take(i int, r *Request, now Now) {
 	p := &g.peers[i]
 	p.gets++
-	w := p.load.Load()
-	r.hold(p, &g.cold[i], now)
+	r.hold(p, &g.cold[i])
 	r.tried.add(p.slot)
-	if h := g.up.remedies; h != nil {
-		h.taken(g, i, r)
-	}
-	if g.single {
-		return
-	}
-	if w&out != 0 {
-		g.note(PeerProbed, i, p.ew, now)
+	w := p.load.Load()
+	if w&guarded != 0 {
+		g.takeGuarded(i, w, r, now)
 	}
 	// For a peer in its fail window this lets one request through per
 	// window, the probe: to everybody else it has just been checked.
-	if now.Tick-p.checked > p.failTimeout {
+	if now.Tick-p.checked > p.failTimeout && !g.single {
 		p.checked = now.Tick
 	}
-	if g.full(i, w) {
-		g.note(PeerFull, i, p.ew, now)
-		if g.queues != nil {
-			g.queues.setAside(g, i)
-		}
+	// To the queues a take makes a difference only where there is a limit or a window.
+	if w&guarded != 0 || g.levels != nil {
+		g.changed(i, now)
 	}
-	g.changed(i, now)
+}
+
+// takeGuarded is what else a take means to a peer that is not for every request.
+func (g *Group) takeGuarded(i int, w uint64, r *Request, now Now) {
+	if h := g.up.remedies; h != nil {
+		h.taken(g, i, r)
+	}
+	if w&out != 0 && !g.single {
+		g.note(PeerProbed, i, g.peers[i].ew, now)
+	}
+	if g.full(i, w) && !g.single {
+		g.note(PeerFull, i, g.peers[i].ew, now)
+	}
 }
 
 // free takes peer i back (docs/parity.md, section 6).
@@ -310,9 +323,6 @@ func (g *Group) free(i int, o Outcome, now Now) {
 		g.note(PeerFailed, i, before, now)
 		if ejected {
 			g.note(PeerEjected, i, before, now)
-		}
-		if g.queues != nil && p.weak(p.load.Load()) {
-			g.queues.setAside(g, i)
 		}
 	default:
 		g.alive(i, now)

@@ -66,9 +66,9 @@ func (u *Upstream) nextEvent() (e Event, ok bool) {
 }
 
 func (u *Upstream) noteLocked(e Event) {
-	u.mu.Lock()
+	now := u.lock()
 	defer u.mu.Unlock()
-	e.Time = wallTime(u.now().Time)
+	e.Time = wallTime(now.Time)
 	u.journal.write(e)
 }
 

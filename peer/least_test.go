@@ -208,7 +208,7 @@ func (h *holder) run(t *testing.T, st leastStep) (got []int) {
 	case st.free && len(h.held) > 0:
 		i := h.held[0]
 		h.held = h.held[1:]
-		r.hold(&g.peers[i], &g.cold[i], h.Upstream.now())
+		r.hold(&g.peers[i], &g.cold[i])
 		require.NoError(t, h.Free(r, st.outcomes[0]))
 	case st.free:
 	case len(st.outcomes) == 0 && len(h.held) < 2:

@@ -64,7 +64,7 @@ type id struct {
 
 // spot is where a peer is.
 type spot struct {
-	level int32 // its id; nobody: in none
+	level int32 // its id; none: in none
 	alarm bool
 }
 
@@ -81,13 +81,13 @@ func newLevels(g *Group, by *Load) *levels {
 		size *= 2
 	}
 	q := &levels{by: by, spots: make([]spot, n), nodes: heap.New(n), alarms: heap.New(n), first: heap.None, stale: true, most: math.MaxInt64,
-		order: make([]level, 0, n), ids: make([]id, n), spare: nobody, chains: make([]int32, size), tied: make([]int32, 0, n)}
+		order: make([]level, 0, n), ids: make([]id, n), spare: none, chains: make([]int32, size), tied: make([]int32, 0, n)}
 	for k := range q.chains {
-		q.chains[k] = nobody
+		q.chains[k] = none
 	}
 	for i := range n {
 		q.most = min(q.most, math.MaxInt64/g.peers[i].weight)
-		q.spots[i].level = nobody
+		q.spots[i].level = none
 		q.ids[i].chain, q.spare = q.spare, int32(i)
 	}
 	return q
@@ -226,7 +226,7 @@ func (q *levels) changed(g *Group, i int, now Now) {
 	q.tick = max(q.tick, now.Tick)
 	p := &g.peers[i]
 	w := p.load.Load()
-	load, until := int64(nobody), int64(NoTick)
+	load, until := int64(none), int64(NoTick)
 	switch {
 	case w&down != 0 || g.full(i, w):
 	case w&out != 0 && now.Tick-p.checked <= p.failTimeout:
@@ -277,10 +277,10 @@ func (q *levels) join(g *Group, i int32, load int64) {
 	alone := p.ew != p.weight
 	chain := q.chain(p.weight, load)
 	k := *chain
-	if alone || k == nobody {
+	if alone || k == none {
 		k = q.spare
 		q.spare = q.ids[k].chain
-		q.ids[k].chain = nobody
+		q.ids[k].chain = none
 		if !alone {
 			*chain = k
 		}
@@ -301,7 +301,7 @@ func (q *levels) push(l *level, i int32, cw int64) {
 
 // of returns the level that a peer is in; nil: in none.
 func (q *levels) of(i int32) *level {
-	if k := q.spots[i].level; k != nobody {
+	if k := q.spots[i].level; k != none {
 		return &q.order[q.ids[k].place]
 	}
 	return nil
@@ -314,7 +314,7 @@ func (q *levels) leave(g *Group, i int32) {
 		return
 	}
 	g.peers[i].cw = q.currentWeight(g, int(i))
-	q.spots[i].level = nobody
+	q.spots[i].level = none
 	l.first = q.nodes.Remove(l.first, i)
 	l.size--
 	if l.size > 0 {
@@ -340,7 +340,7 @@ func (q *levels) chain(weight, load int64) *int32 {
 	const odd = 0x9E3779B97F4A7C15 // 2^64 by the golden ratio, which scatters what is close
 	hash := (uint64(weight)*odd ^ uint64(load)) * odd
 	at := &q.chains[hash>>32&uint64(len(q.chains)-1)]
-	for *at != nobody {
+	for *at != none {
 		k := &q.ids[*at]
 		if l := &q.order[k.place]; l.weight == weight && l.load == load {
 			break

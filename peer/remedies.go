@@ -117,7 +117,7 @@ func (h *remedies) returned(g *Group, i int, now Now) {
 		for k := range g.peers {
 			switch {
 			case g.queues != nil:
-				g.queues.setAside(g, k)
+				g.queues.setAside(g, int32(k))
 			case g.levels != nil:
 				g.levels.setAside(g, k)
 			}

@@ -89,8 +89,10 @@ func (r *Request) begin(u *Upstream, set *Set) {
 }
 
 // hold notes that r has got a peer.
-func (r *Request) hold(p *state, c *cold, now Now) {
-	r.held, r.slot, r.at, r.cold = true, p.slot, p, c
+func (r *Request) hold(p *state, c *cold) { r.held, r.slot, r.at, r.cold = true, p.slot, p, c }
+
+// time begins the account of the times of the peer that r has got.
+func (r *Request) time(now Now) {
 	s := &r.Scratch
 	s.Start = now.Milli
 	s.InFlight = false

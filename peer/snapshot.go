@@ -77,9 +77,8 @@ func (u *Upstream) Snapshot() Snapshot { return u.snapshot(func(time.Duration, *
 
 // snapshot completes each peer by what is attached to it.
 func (u *Upstream) snapshot(complete func(time.Duration, *PeerSnapshot, any)) Snapshot {
-	u.mu.Lock()
+	now := u.lock()
 	defer u.mu.Unlock()
-	now := u.now()
 	s := Snapshot{Time: wallTime(now.Time), Method: u.name, Version: u.set.Load().version,
 		Retries: u.retries, NoLivePeers: u.noLivePeers, Total: u.forgotten}
 	if j := u.journal; j != nil {

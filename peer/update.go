@@ -124,11 +124,11 @@ func (g *Group) idle(i int, removed bool) idle {
 // exchange puts the set in the place of the one before, and returns the peers
 // that are idle by it.
 func (u *Upstream) exchange(before, set *Set, selector Selector, attached []any) []idle {
-	u.mu.Lock()
+	now := u.lock()
 	defer u.mu.Unlock()
-	now := u.now()
 	u.selector = selector
 	u.listens.Store(selector.listens())
+	u.timed = selector.listens() || u.record != nil
 
 	old := u.groups
 	known := byAddr(before)
@@ -228,7 +228,7 @@ func (g *Group) configure(i int, m *member) {
 	p.weight = int64(m.Weight) * g.unit
 	p.ew = p.weight
 	p.failTimeout = int64(m.FailTimeout / g.up.resolution)
-	p.slot = nobody
+	p.slot = none
 	p.load.Store(g.up.flags(m))
 	g.cold[i] = cold{
 		drain: m.Drain && !m.Down, member: m,

@@ -15,8 +15,8 @@ import (
 // Options are what an upstream takes from outside. The zero value, and a nil
 // *Options, are the defaults.
 type Options struct {
-	// Clock returns the time since the Unix epoch. It runs inside the
-	// upstream's lock and must not call the upstream. nil: the wall time at
+	// Clock returns the time since the Unix epoch. It must not call the upstream, and
+	// goroutines that share the upstream call it at the same time. nil: the wall time at
 	// construction plus the monotonic time since, so that a step of the wall
 	// clock changes nothing.
 	Clock func() time.Duration
@@ -76,7 +76,9 @@ type Upstream struct {
 	set        atomic.Pointer[Set]
 	listens    atomic.Bool // so does the selector
 
-	mu       sync.Mutex // held for what follows
+	mu       sync.Mutex    // held for what follows
+	latest   time.Duration // the time that was used last
+	timed    bool          // requests have to know the times of the peers that they hold
 	selector Selector
 	groups   [3]Group // Primary, Backup and leaving
 	places   []place  // by slot
@@ -188,12 +190,11 @@ func (u *Upstream) get(r *Request, d *Decision) error {
 	case r.held:
 		return ErrHeld
 	}
-	u.mu.Lock()
+	now := u.lock()
 	defer u.mu.Unlock()
 	if set := u.set.Load(); r.set != set {
 		r.moveTo(set)
 	}
-	now := u.now()
 	r.gets++
 	if r.BackupTry {
 		u.keepBackup(r, now)
@@ -213,6 +214,9 @@ func (u *Upstream) get(r *Request, d *Decision) error {
 		u.noteBusy(r, now)
 	} else {
 		g.take(i, r, now)
+		if u.timed {
+			r.time(now)
+		}
 		if u.selector.Taken != nil {
 			u.selector.Taken(g, r, i, now)
 		}
@@ -300,9 +304,8 @@ func (u *Upstream) Free(r *Request, o Outcome) error {
 // freeLocked frees under the lock, and returns the peer if that made it idle
 // as it was wanted, else nil: an idle is large.
 func (u *Upstream) freeLocked(r *Request, o Outcome) *idle {
-	u.mu.Lock()
+	now := u.lock()
 	defer u.mu.Unlock()
-	now := u.now()
 	g, i := u.peer(r.slot)
 	if u.selector.Freed != nil {
 		u.selector.Freed(g, r, i, o, now)
@@ -369,9 +372,8 @@ func (u *Upstream) tell(r *Request, kind oplog.Kind, event func(g *Group, i int,
 }
 
 func (u *Upstream) tellLocked(r *Request, kind oplog.Kind, event func(g *Group, i int, now Now)) {
-	u.mu.Lock()
+	now := u.lock()
 	defer u.mu.Unlock()
-	now := u.now()
 	g, i := u.peer(r.slot)
 	event(g, i, now)
 	if u.record != nil {

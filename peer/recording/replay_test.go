@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -167,21 +168,72 @@ func TestBeginBeforeAnUpdate(t *testing.T) {
 	require.Contains(t, file.String(), `"key":"/late","gave_back":1`)
 }
 
-// FuzzReplay reads anything: it may refuse, but not panic.
+// FuzzReplay alters recordings: bytes choose one, and what is cut out of it, doubled,
+// put in or cut off, and where. Replay may refuse the result, but not panic, and a
+// recording of which only the end is missing differs in nothing.
+//
+// The bytes are not the recording itself, which has thousands of them: go test would
+// spend a minute on making each one smaller that reaches new code.
 func FuzzReplay(f *testing.F) {
-	for i := range 4 {
+	var files [][]byte
+	for i, m := range methods {
 		var file bytes.Buffer
-		s, w := newStage(f, uint64(i), methods[i*4], &file)
-		s.play(20)
+		s, w := newStage(f, uint64(i), m, &file)
+		s.play(30)
 		require.NoError(f, w.Close())
-		f.Add(file.Bytes())
+		files = append(files, file.Bytes())
+		f.Add([]byte{byte(i)})
+		f.Add([]byte{byte(i), cutOff, 4, 210, 0})
+		f.Add([]byte{byte(i), cutOut, 0, 100, 3, putIn, 1, 44, 2, '9', '9', double, 2, 0, 40})
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if bytes.Contains(data, []byte("consistent")) && bytes.Contains(data, []byte("000")) {
+		if len(data) == 0 {
+			return
+		}
+		file, onlyCut := alter(files[int(data[0])%len(files)], data[1:])
+		if bytes.Contains(file, []byte("consistent")) && bytes.Contains(file, []byte("000")) {
 			return // a ring of millions of points is no mistake, but takes its time
 		}
-		_, _ = recording.Replay(bytes.NewReader(data), nil)
+		_, err := recording.Replay(bytes.NewReader(file), nil)
+		if onlyCut {
+			require.False(t, errors.As(err, new(*recording.Difference)), "%v", err)
+		}
 	})
+}
+
+// What alter can do.
+const (
+	cutOff = iota // everything from a place on
+	cutOut        // some bytes
+	double        // some bytes
+	putIn         // other bytes in their place
+	alterations
+)
+
+// alter changes a copy of a recording as edits say: of each the kind, the place in two
+// bytes and a length, with putIn the bytes themselves.
+func alter(file, edits []byte) (altered []byte, onlyCut bool) {
+	onlyCut = true
+	for len(edits) >= 4 && len(file) > 0 {
+		kind := edits[0] % alterations
+		from := (int(edits[1])<<8 | int(edits[2])) % len(file)
+		to := min(from+int(edits[3]), len(file))
+		edits = edits[4:]
+		onlyCut = onlyCut && kind == cutOff
+		switch kind {
+		case cutOff:
+			file = file[:from]
+		case cutOut:
+			file = slices.Concat(file[:from], file[to:])
+		case double:
+			file = slices.Concat(file[:to], file[from:])
+		case putIn:
+			n := min(to-from, len(edits))
+			file = slices.Concat(file[:from], edits[:n], file[from+n:])
+			edits = edits[n:]
+		}
+	}
+	return file, onlyCut
 }
 
 func ExampleReplay() {

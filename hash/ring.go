@@ -107,21 +107,31 @@ func countPoints(set *peer.Set, of text) int64 {
 // points are those of a ring in the order in which they are added.
 type points []point
 
-// sorted returns them in ring order. Of equal hashes the one that was added first
-// stays. They are sorted as numbers, hash and order in one, which takes a
-// fraction of the time that sorting by a function does.
+// sorted returns them in ring order, in the memory that they have and as much again. Of
+// equal hashes the one that was added first stays. They are sorted by a digit of the
+// hash after the other, from the last one on, which for many takes a tenth of the time that
+// comparing does.
 func (p points) sorted() []point {
-	keys := make([]uint64, len(p))
-	for order, at := range p {
-		keys[order] = uint64(at.hash)<<32 | uint64(order)
+	const bits = 11
+	from, to := []point(p), make([]point, len(p))
+	for shift := 0; shift < 32; shift += bits {
+		digit := func(at point) uint32 { return at.hash >> shift & (1<<bits - 1) }
+		var next [1 << bits]int // where the next point with the digit goes
+		for _, at := range from {
+			next[digit(at)]++
+		}
+		sum := 0
+		for d, n := range next {
+			next[d] = sum
+			sum += n
+		}
+		for _, at := range from {
+			to[next[digit(at)]] = at
+			next[digit(at)]++
+		}
+		from, to = to, from
 	}
-	slices.Sort(keys)
-	keys = slices.CompactFunc(keys, func(a, b uint64) bool { return a>>32 == b>>32 })
-	list := make([]point, len(keys))
-	for i, key := range keys {
-		list[i] = p[uint32(key)]
-	}
-	return list
+	return slices.Clip(slices.CompactFunc(from, func(a, b point) bool { return a.hash == b.hash }))
 }
 
 // add appends the points from the first to the last, exclusive, of a server,

@@ -2,11 +2,6 @@ package peer_test
 
 import (
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"os"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,64 +11,6 @@ import (
 	"github.com/trunklb/trunk/internal/parity/machine"
 	"github.com/trunklb/trunk/peer"
 )
-
-// A step of the wall clock changes nothing, since the default clock looks at
-// the wall once, when the upstream is made, and then goes by monotonic time. No
-// test can step the wall clock of its machine; so this one reads the source:
-// time.Now is called once in the whole package, not in a closure (which would
-// call it again), and what is called in the closure is time.Since of that reading,
-// as it was, monotonic part and all.
-func TestWallClockStepsChangeNothing(t *testing.T) {
-	files, err := os.ReadDir(".")
-	require.NoError(t, err)
-	var atMake, inClosures, since []string
-	for _, file := range files {
-		if !strings.HasSuffix(file.Name(), ".go") || strings.HasSuffix(file.Name(), "_test.go") {
-			continue
-		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file.Name(), nil, 0)
-		require.NoError(t, err)
-		var closures []ast.Node
-		now := map[string]bool{} // the variables that are time.Now() and nothing else
-		ast.Inspect(parsed, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.FuncLit:
-				closures = append(closures, n)
-			case *ast.AssignStmt:
-				if call, ok := n.Rhs[0].(*ast.CallExpr); ok && isTime(call.Fun, "Now") {
-					now[n.Lhs[0].(*ast.Ident).Name] = true
-				}
-			case *ast.CallExpr:
-				within := false
-				for _, c := range closures {
-					within = within || c.Pos() <= n.Pos() && n.End() <= c.End()
-				}
-				switch {
-				case isTime(n.Fun, "Now") && within:
-					inClosures = append(inClosures, file.Name())
-				case isTime(n.Fun, "Now"):
-					atMake = append(atMake, file.Name())
-				case isTime(n.Fun, "Since") && within && now[n.Args[0].(*ast.Ident).Name]:
-					since = append(since, file.Name())
-				}
-			}
-			return true
-		})
-	}
-	require.Empty(t, inClosures, "time.Now in a closure")
-	require.Len(t, atMake, 1, "calls of time.Now")
-	require.Equal(t, atMake, since, "time.Since of it in a closure")
-}
-
-// isTime tells whether an expression is time.NAME.
-func isTime(e ast.Expr, name string) bool {
-	s, ok := e.(*ast.SelectorExpr)
-	if !ok || s.Sel.Name != name {
-		return false
-	}
-	x, ok := s.X.(*ast.Ident)
-	return ok && x.Name == "time"
-}
 
 // Without options all works inside testing/synctest: the default clock is the
 // bubble's.

@@ -19,6 +19,19 @@ type Server = peer.Server
 // Labels are what a user notes of a server: Labels{}.With("rack", "r7").
 type Labels = peer.Labels
 
+// TextKind is what a text is that Config.Redact may replace.
+type TextKind = peer.TextKind
+
+// The kinds of texts; see peer.
+const (
+	TextKey    = peer.TextKey
+	TextClient = peer.TextClient
+	TextHint   = peer.TextHint
+	TextAddr   = peer.TextAddr
+	TextLabel  = peer.TextLabel
+	TextError  = peer.TextError
+)
+
 // nginx's own zeros for Server; see peer.
 const (
 	NoMaxFails    = peer.NoMaxFails
@@ -118,13 +131,11 @@ type Config struct {
 	// them. An error or a panic of it ends the recording and nothing else; FlushRecord
 	// and Close tell of it. nil: nothing is recorded.
 	Record io.Writer
-	// Redact, if not nil, replaces the texts that Explain.OnDecision, OnEvent
-	// and Record get: "key", "client" (its address), "hint" (hints, and the sids
-	// and routes that they name), "addr" (addresses, names and services of peers, and
-	// what is looked up), "label" (zones and values of labels) and "error" (why a look-up has failed). A sid that is not a
-	// route is the MD5 of an address, so whoever hides one hides both. What the
-	// program asks for itself is not redacted: WithDecisions, errors, AttemptLog, and
-	// Snapshot, which has a Redacted of its own.
+	// Redact, if not nil, replaces the texts of each TextKind that Explain.OnDecision,
+	// OnEvent and Record get. A sid that is not a route is the MD5 of an address, so
+	// that a function that hides one should hide both. What the program asks for itself
+	// is not redacted: WithDecisions, errors, AttemptLog, and Snapshot, which has a
+	// Redacted of its own.
 	//
 	// It is called by goroutines at the same time, without a lock, and must give the
 	// same for the same. With Record it must also give different addresses, and
@@ -132,7 +143,7 @@ type Config struct {
 	// what does not. See recording.WriterOptions for what can be replayed. A panic
 	// of it costs the Decision or event, or ends the recording (in New it is New's error): nothing is told
 	// that it was to hide.
-	Redact func(what, text string) string
+	Redact func(kind TextKind, text string) string
 	// Warnings are those of the text from which package nginxconf has read the
 	// configuration. New only reports them, in Upstream.Warnings.
 	Warnings []Warning

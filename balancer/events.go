@@ -1,7 +1,7 @@
 package balancer
 
 // redacting returns the hook as peer is given it: what it is told is redacted.
-func redacting(hook func(Event), redact func(what, text string) string) func(Event) {
+func redacting(hook func(Event), redact func(TextKind, string) string) func(Event) {
 	if hook == nil || redact == nil {
 		return hook
 	}

@@ -95,7 +95,7 @@ func TestRedactedDecisions(t *testing.T) {
 	up, err := New(context.Background(), Config{Name: "x", Resolver: NoLookup, Servers: []Server{{Addr: "a:1"}, {Addr: "b:1"}},
 		Explain: Explain{Share: 1, OnDecision: func(d *Decision) { text = d.String() }},
 		OnEvent: func(e Event) { event = e },
-		Redact:  func(what, text string) string { return what + "-" + text[:1] }})
+		Redact:  func(what TextKind, text string) string { return string(what) + "-" + text[:1] }})
 	require.NoError(t, err)
 	one(up, context.Background(), 1)
 	require.Equal(t, []string{"addr-a", "addr-a", "hint-"}, []string{event.Peer.Server.Addr, event.Peer.Server.Name, event.Peer.SID[:5]})
@@ -160,7 +160,7 @@ func TestHooksThatPanicHarmNobody(t *testing.T) {
 	angry := func(*Decision) { panic("angry") }
 	for name, c := range map[string]Config{
 		"OnDecision": {Explain: Explain{Share: 1, OnDecision: angry}},
-		"Redact":     {Explain: Explain{Share: 1, OnDecision: func(*Decision) {}}, Redact: func(_, _ string) string { panic("angry") }},
+		"Redact":     {Explain: Explain{Share: 1, OnDecision: func(*Decision) {}}, Redact: func(TextKind, string) string { panic("angry") }},
 		"OnEvent":    {OnEvent: func(Event) { panic("angry") }},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -158,7 +158,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 func TestUpdateWithHooksThatPanic(t *testing.T) {
 	for name, c := range map[string]balancer.Config{
 		"OnEvent": {OnEvent: func(balancer.Event) { panic("angry") }},
-		"Redact":  {OnEvent: func(balancer.Event) {}, Redact: func(_, _ string) string { panic("angry") }},
+		"Redact":  {OnEvent: func(balancer.Event) {}, Redact: func(balancer.TextKind, string) string { panic("angry") }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.Servers = servers("a b c")

@@ -52,7 +52,9 @@ func TestRecordRedacted(t *testing.T) {
 	config := Config{Name: "x", Resolver: NoLookup, Method: leastconn.New(), Sticky: sticky.Cookie{Name: "srv"},
 		Servers: []Server{{Addr: "a.secret:1", Route: "secret-a"}, {Addr: "b.secret:1"}}}
 	var file bytes.Buffer
-	config.Record, config.Redact = &file, func(what, text string) string { return fmt.Sprintf("%s-%x", what, crc32.ChecksumIEEE([]byte(text))) }
+	config.Record, config.Redact = &file, func(what TextKind, text string) string {
+		return fmt.Sprintf("%s-%x", what, crc32.ChecksumIEEE([]byte(text)))
+	}
 	up, err := New(context.Background(), config)
 	require.NoError(t, err)
 	try := up.Start(context.Background(), Input{Key: "secret key", Client: netip.MustParseAddr("192.0.2.1"), Hint: "secret-a"})
@@ -67,11 +69,11 @@ func TestRecordRedacted(t *testing.T) {
 
 	// What it panics at is not written, and ends the recording.
 	file.Reset()
-	config.Redact = func(what, text string) string {
+	config.Redact = func(what TextKind, text string) string {
 		if what == "key" {
 			panic("angry")
 		}
-		return what + text[:1]
+		return string(what) + text[:1]
 	}
 	up, err = New(context.Background(), config)
 	require.NoError(t, err)
@@ -80,13 +82,13 @@ func TestRecordRedacted(t *testing.T) {
 	require.ErrorContains(t, up.Close(), "angry")
 	require.NotContains(t, file.String(), "user-42")
 
-	config.Redact = func(_, _ string) string { return "x" }
+	config.Redact = func(TextKind, string) string { return "x" }
 	_, err = New(context.Background(), config)
 	var refused *ConfigError
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, "Redact", refused.Field)
 
-	config.Redact = func(_, _ string) string { panic("angry") }
+	config.Redact = func(TextKind, string) string { panic("angry") }
 	_, err = New(context.Background(), config)
 	require.ErrorContains(t, err, "angry", "nothing was written that it was to hide")
 }

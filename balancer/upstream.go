@@ -33,9 +33,9 @@ type Upstream struct {
 	onlyUpstream  bool
 	keepRedirects bool
 	explain       Explain
-	explained     atomic.Uint64                  // the part of a Decision that is due
-	hooks         guard.Guard                    // of OnDecision; peer has that of OnEvent
-	redact        func(what, text string) string // nil: nothing is
+	explained     atomic.Uint64                 // the part of a Decision that is due
+	hooks         guard.Guard                   // of OnDecision; peer has that of OnEvent
+	redact        func(TextKind, string) string // nil: nothing is
 	warnings      []Warning
 	recorder      *recording.Writer // nil: nothing is recorded
 

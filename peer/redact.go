@@ -5,61 +5,78 @@ import (
 	"slices"
 )
 
+// TextKind is what a text is that a Redact function may replace.
+type TextKind string
+
+// The kinds of texts.
+const (
+	// TextKey: what a request's choice is hashed from.
+	TextKey TextKind = "key"
+	// TextClient: a client's address.
+	TextClient TextKind = "client"
+	// TextHint: the sid that a request brings, the sid of a peer, or its route. A sid
+	// that is not a route is the MD5 of an address.
+	TextHint TextKind = "hint"
+	// TextAddr: an address, a name or a service of a peer, or what is looked up.
+	TextAddr TextKind = "addr"
+	// TextLabel: a server's zone, or the value of a label.
+	TextLabel TextKind = "label"
+	// TextError: why a look-up has failed, or how a hook has panicked. It may hold any
+	// of the others.
+	TextError TextKind = "error"
+)
+
 // redact replaces a text, if there is one.
-func redact(f func(what, text string) string, what string, text *string) {
+func redact(f func(TextKind, string) string, kind TextKind, text *string) {
 	if *text != "" {
-		*text = f(what, *text)
+		*text = f(kind, *text)
 	}
 }
 
-func redactAll(f func(what, text string) string, what string, texts []string) []string {
+func redactAll(f func(TextKind, string) string, kind TextKind, texts []string) []string {
 	texts = slices.Clone(texts)
 	for i := range texts {
-		redact(f, what, &texts[i])
+		redact(f, kind, &texts[i])
 	}
 	return texts
 }
 
-// Redacted returns a copy in which f has replaced what is said of "key", "client",
-// "hint" and "addr" (addresses and names). What a method says of a peer (Detail) stays.
-func (d *Decision) Redacted(f func(what, text string) string) *Decision {
+// Redacted returns a copy in which f has replaced key, client, hint and the peers'
+// addresses. What a method says of a peer (Detail) stays.
+func (d *Decision) Redacted(f func(TextKind, string) string) *Decision {
 	c := *d
-	redact(f, "key", &c.Key)
-	redact(f, "client", &c.Client)
-	redact(f, "hint", &c.Hint)
+	redact(f, TextKey, &c.Key)
+	redact(f, TextClient, &c.Client)
+	redact(f, TextHint, &c.Hint)
 	c.Peers = slices.Clone(d.Peers)
 	for i := range c.Peers {
-		redact(f, "addr", &c.Peers[i].Addr)
-		redact(f, "addr", &c.Peers[i].Name)
+		redact(f, TextAddr, &c.Peers[i].Addr)
+		redact(f, TextAddr, &c.Peers[i].Name)
 	}
 	return &c
 }
 
-// Redacted returns the event with what f has made of its "addr" (addresses, names
-// and services, looked up ones too), "hint" (sid and route), "label" (zone and values of
-// labels), "error" (of a look-up) and, in a Decision, "key" and "client".
-func (e Event) Redacted(f func(what, text string) string) Event {
+// Redacted returns a copy in which f has replaced every text of a TextKind.
+func (e Event) Redacted(f func(TextKind, string) string) Event {
 	e.Peer.redact(f)
 	if e.Decision != nil {
 		e.Decision = e.Decision.Redacted(f)
 	}
 	if l := e.Lookup; l != nil {
-		c := Lookup{Host: l.Host, Service: l.Service, Added: redactAll(f, "addr", l.Added), Removed: redactAll(f, "addr", l.Removed)}
-		redact(f, "addr", &c.Host)
-		redact(f, "addr", &c.Service)
+		c := Lookup{Host: l.Host, Service: l.Service, Added: redactAll(f, TextAddr, l.Added), Removed: redactAll(f, TextAddr, l.Removed)}
+		redact(f, TextAddr, &c.Host)
+		redact(f, TextAddr, &c.Service)
 		if l.Err != nil {
-			c.Err = errors.New(f("error", l.Err.Error()))
+			c.Err = errors.New(f(TextError, l.Err.Error()))
 		}
 		e.Lookup = &c
 	}
 	return e
 }
 
-// Redacted returns a copy with what f has made of "addr" (addresses, names and
-// services), "hint" (sids and routes), "label" (zones and values of labels) and "error" (HookPanic). What is attached to
-// the peers stays; it is not in the JSON.
-func (s Snapshot) Redacted(f func(what, text string) string) Snapshot {
-	redact(f, "error", &s.HookPanic)
+// Redacted returns a copy in which f has replaced every text of a TextKind.
+func (s Snapshot) Redacted(f func(TextKind, string) string) Snapshot {
+	redact(f, TextError, &s.HookPanic)
 	s.Peers = slices.Clone(s.Peers)
 	for i := range s.Peers {
 		s.Peers[i].Peer.redact(f)
@@ -67,20 +84,20 @@ func (s Snapshot) Redacted(f func(what, text string) string) Snapshot {
 	return s
 }
 
-func (p *Peer) redact(f func(what, text string) string) {
+func (p *Peer) redact(f func(TextKind, string) string) {
 	s := &p.Server
-	redact(f, "addr", &s.Addr)
-	redact(f, "addr", &s.Name)
-	redact(f, "addr", &s.Service)
-	redact(f, "addr", &s.TLSName)
-	redact(f, "addr", &s.Host)
-	redact(f, "label", &s.Zone)
-	redact(f, "hint", &s.Route)
+	redact(f, TextAddr, &s.Addr)
+	redact(f, TextAddr, &s.Name)
+	redact(f, TextAddr, &s.Service)
+	redact(f, TextAddr, &s.TLSName)
+	redact(f, TextAddr, &s.Host)
+	redact(f, TextLabel, &s.Zone)
+	redact(f, TextHint, &s.Route)
 	labels := map[string]string{}
 	for name, value := range s.Labels.All() {
-		redact(f, "label", &value)
+		redact(f, TextLabel, &value)
 		labels[name] = value
 	}
 	s.Labels = LabelsOf(labels)
-	redact(f, "hint", &p.SID)
+	redact(f, TextHint, &p.SID)
 }

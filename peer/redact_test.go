@@ -16,9 +16,9 @@ import (
 // is one that may be told; and what was there before is as it was.
 func TestAllTextsAreRedacted(t *testing.T) {
 	var kinds []string
-	hide := func(what, text string) string {
+	hide := func(kind peer.TextKind, text string) string {
 		require.Contains(t, text, "secret")
-		kinds = append(kinds, what)
+		kinds = append(kinds, string(kind))
 		return "hidden"
 	}
 	decision := func() *peer.Decision { return &peer.Decision{Peers: make([]peer.Candidate, 1)} }

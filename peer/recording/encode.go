@@ -96,17 +96,17 @@ func opName(op *done) string {
 func appendGiven(b []byte, op *done, r *redaction) []byte {
 	is, was := &op.Given, &op.Was
 	if is.Key != was.Key {
-		b = appendText(append(b, `,"key":`...), r.text("key", is.Key))
+		b = appendText(append(b, `,"key":`...), r.text(peer.TextKey, is.Key))
 	}
 	if is.Client != was.Client {
 		ip := noClient
 		if is.Client.IsValid() {
-			ip = r.text("client", is.Client.String())
+			ip = r.text(peer.TextClient, is.Client.String())
 		}
 		b = appendText(append(b, `,"ip":`...), ip)
 	}
 	if is.Hint != was.Hint {
-		b = appendText(append(b, `,"hint":`...), r.text("hint", is.Hint))
+		b = appendText(append(b, `,"hint":`...), r.text(peer.TextHint, is.Hint))
 	}
 	if is.Stream != was.Stream {
 		b = strconv.AppendBool(append(b, `,"stream":`...), is.Stream)

@@ -9,19 +9,19 @@ import (
 
 // redaction replaces the texts of a recording.
 type redaction struct {
-	f func(what, text string) string // nil: nothing is
+	f func(peer.TextKind, string) string // nil: nothing is
 	// was is what addresses and sids have become, by what they were made, through all
 	// sets.
-	was map[string]string
+	was map[peer.TextKind]map[string]string
 }
 
 // text is what is written of one.
-func (r *redaction) text(what, text string) string {
+func (r *redaction) text(kind peer.TextKind, text string) string {
 	if r.f == nil || text == "" {
 		return text
 	}
-	text = r.f(what, text)
-	if what == "hint" && len(text) > peer.MaxRoute {
+	text = r.f(kind, text)
+	if kind == peer.TextHint && len(text) > peer.MaxRoute {
 		sum := md5.Sum([]byte(text))
 		return hex.EncodeToString(sum[:])
 	}
@@ -37,19 +37,19 @@ func (r *redaction) servers(list []server) error {
 	for i := range list {
 		s := &list[i]
 		for _, t := range []struct {
-			what string
+			kind peer.TextKind
 			text *text
-		}{{"addr", &s.Name}, {"hint", &s.SID}} {
+		}{{peer.TextAddr, &s.Name}, {peer.TextHint, &s.SID}} {
 			was := string(*t.text)
-			is := r.text(t.what, was)
-			if other, known := r.was[t.what+is]; is == "" || known && other != was {
+			is := r.text(t.kind, was)
+			if other, known := r.was[t.kind][is]; is == "" || known && other != was {
 				return &peer.ConfigError{Server: -1, Field: "Redact", Value: is,
 					Reason: "must give different addresses, and different sids, something different to be recorded"}
 			}
-			r.was[t.what+is] = was
+			r.was[t.kind][is] = was
 			*t.text = text(is)
 		}
-		s.Server, s.Service = text(r.text("addr", string(s.Server))), text(r.text("addr", string(s.Service)))
+		s.Server, s.Service = text(r.text(peer.TextAddr, string(s.Server))), text(r.text(peer.TextAddr, string(s.Service)))
 	}
 	return nil
 }

@@ -23,8 +23,8 @@ import (
 // keyed hides the kinds of texts that it is given behind a keyed hash; all, if none.
 func keyed(kinds ...string) func(*recording.WriterOptions) {
 	return func(o *recording.WriterOptions) {
-		o.Redact = func(what, text string) string {
-			if len(kinds) > 0 && !slices.Contains(kinds, what) {
+		o.Redact = func(what peer.TextKind, text string) string {
+			if len(kinds) > 0 && !slices.Contains(kinds, string(what)) {
 				return text
 			}
 			h := hmac.New(sha256.New, []byte("secret"))
@@ -101,11 +101,15 @@ func TestRedactedTextsThatDecide(t *testing.T) {
 
 // What makes two peers one is refused, without telling who they were.
 func TestRedactionThatMixesUpPeers(t *testing.T) {
-	for what, f := range map[string]func(what, text string) string{
-		"all":       func(string, string) string { return "x" },
-		"sids":      func(what, text string) string { return map[string]string{"addr": text, "hint": "x"}[what] },
-		"addresses": func(what, text string) string { return map[string]string{"addr": "x", "hint": text}[what] },
-		"nothing":   func(string, string) string { return "" },
+	for what, f := range map[string]func(what peer.TextKind, text string) string{
+		"all": func(peer.TextKind, string) string { return "x" },
+		"sids": func(what peer.TextKind, text string) string {
+			return map[peer.TextKind]string{peer.TextAddr: text, peer.TextHint: "x"}[what]
+		},
+		"addresses": func(what peer.TextKind, text string) string {
+			return map[peer.TextKind]string{peer.TextAddr: "x", peer.TextHint: text}[what]
+		},
+		"nothing": func(peer.TextKind, string) string { return "" },
 	} {
 		t.Run(what, func(t *testing.T) {
 			w := recording.NewWriter(&bytes.Buffer{}, &recording.WriterOptions{Redact: f})
@@ -121,7 +125,7 @@ func TestRedactionThatMixesUpPeers(t *testing.T) {
 	}
 	t.Run("nothing follows", func(t *testing.T) {
 		var file bytes.Buffer
-		w := recording.NewWriter(&file, &recording.WriterOptions{Redact: func(what, text string) string { return what + text[:1] }})
+		w := recording.NewWriter(&file, &recording.WriterOptions{Redact: func(what peer.TextKind, text string) string { return string(what) + text[:1] }})
 		_, err := peer.New(abc, nil, &peer.Options{Record: w})
 		require.NoError(t, err)
 		set, err := peer.NewSet([]peer.Server{{Addr: "a", Route: "1"}, {Addr: "b", Route: "1b"}}, 0)
@@ -132,7 +136,7 @@ func TestRedactionThatMixesUpPeers(t *testing.T) {
 	})
 	t.Run("later", func(t *testing.T) {
 		// Not even one that has gone may come back as another.
-		first := func(what, text string) string { return what + text[:1] }
+		first := func(what peer.TextKind, text string) string { return string(what) + text[:1] }
 		var file bytes.Buffer
 		w := recording.NewWriter(&file, &recording.WriterOptions{Redact: first})
 		up, err := peer.New([]peer.Server{{Addr: "alpha", Route: "1"}, {Addr: "b", Route: "2"}}, nil, &peer.Options{Record: w})

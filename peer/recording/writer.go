@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"github.com/trunklb/trunk/internal/oplog"
+	"github.com/trunklb/trunk/peer"
 )
 
 // Options of a [Writer]. The zero value, and a nil *WriterOptions, are the defaults.
 type WriterOptions struct {
 	// Name and Note say to the reader what is recorded.
 	Name, Note string
-	// Redact, if not nil, replaces what is written of "key", "client", "hint" (hints,
-	// sids and routes) and "addr" (addresses, names and services); a hint that comes
+	// Redact, if not nil, replaces the texts that are written; a hint that comes
 	// out longer than peer.MaxRoute is written as its MD5. It must give the same for the
 	// same, and something different for different addresses and sids, or peers
 	// could not be told apart any more: a *peer.ConfigError by peer.New, or the end
@@ -28,7 +28,7 @@ type WriterOptions struct {
 	// ip_hash (the client): what they decided can be replayed only if Redact has
 	// left them as they were. [Difference] says of a recording that it was redacted.
 	// With sticky the hints of clients must not become somebody else's sid.
-	Redact func(what, text string) string
+	Redact func(kind peer.TextKind, text string) string
 }
 
 // ErrInUse is returned by peer.New for a Writer that another upstream has.
@@ -62,7 +62,7 @@ func NewWriter(w io.Writer, o *WriterOptions) *Writer {
 	if o == nil {
 		o = &WriterOptions{}
 	}
-	return &Writer{to: w, options: *o, redact: redaction{f: o.Redact, was: map[string]string{}}, first: true}
+	return &Writer{to: w, options: *o, redact: redaction{f: o.Redact, was: map[peer.TextKind]map[string]string{peer.TextAddr: {}, peer.TextHint: {}}}, first: true}
 }
 
 // Start is called by package peer. ErrInUse, if it is not the first call.

@@ -114,5 +114,5 @@ func (g *Group) note(kind EventKind, i int, before int64, now Now) {
 	p := &g.peers[i]
 	w := p.load.Load()
 	j.write(Event{Kind: kind, Time: wallTime(now.Time), Peer: g.peer(i), Fails: int64(failsOf(w)), Conns: int64(p.conns(w)),
-		EffectiveBefore: g.configured(before), EffectiveAfter: g.configured(p.ew), Removed: g.index == leaving})
+		EffectiveBefore: g.configured(before), EffectiveAfter: g.configured(p.ew), Removed: g.index == removed})
 }

@@ -75,7 +75,7 @@ func (h *remedies) maxFails(g *Group, i int, now Now) uint32 {
 
 // isLast reports whether no other peer is left that is neither out nor down.
 func (u *Upstream) isLast(slot int32) bool {
-	for gi := range u.groups[:leaving] {
+	for gi := range u.groups[:removed] {
 		g := &u.groups[gi]
 		for i := range g.peers {
 			if p := &g.peers[i]; p.slot != slot && p.load.Load()&(out|down) == 0 {
@@ -156,7 +156,7 @@ func (h *remedies) leastBad(u *Upstream, r *Request, now Now) (best *Group, at i
 		return nil, None
 	}
 	at = None
-	for gi := range u.groups[:leaving] {
+	for gi := range u.groups[:removed] {
 		g := &u.groups[gi]
 		for i := range g.peers {
 			if g.verdict(i, r, now) == FailedOut && !g.full(i, g.peers[i].load.Load()) &&

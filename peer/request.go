@@ -134,7 +134,7 @@ func (r *Request) moveTo(set *Set) {
 // newcomers counts the usable peers of the present set that an earlier one did
 // not have.
 func (u *Upstream) newcomers(set *Set, since int) (n int) {
-	for gi := range u.groups[:leaving] {
+	for gi := range u.groups[:removed] {
 		for i := range u.groups[gi].peers {
 			p := &u.groups[gi].peers[i]
 			if set.born[p.slot] > since && p.load.Load()&down == 0 {

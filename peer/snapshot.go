@@ -22,7 +22,7 @@ type Snapshot struct {
 	Retries     uint64 `json:"retries"`
 	NoLivePeers uint64 `json:"no_live_peers"`
 	// Total is what all peers have counted, also those that were removed and are
-	// forgotten: unlike the sum over Peers it never falls.
+	// gone: unlike the sum over Peers it never falls.
 	Total Counts `json:"total"`
 	// EventsDropped counts the events that were lost because OnEvent was slower than
 	// they came, HookPanics how often a hook has panicked. HookPanic is the value of
@@ -77,40 +77,67 @@ func (u *Upstream) Snapshot() Snapshot { return u.snapshot(func(time.Duration, *
 
 // snapshot completes each peer by what is attached to it.
 func (u *Upstream) snapshot(complete func(time.Duration, *PeerSnapshot, any)) Snapshot {
+	for {
+		// What does not change, and the memory, is made before the lock is taken.
+		set := u.set.Load()
+		s := Snapshot{Method: u.name, Version: set.version, Peers: set.snapshots()}
+		if u.fill(&s, set, complete) {
+			return s
+		}
+	}
+}
+
+// fill writes the state into a snapshot of a set. It reports false if the set is another
+// one by now.
+func (u *Upstream) fill(s *Snapshot, set *Set, complete func(time.Duration, *PeerSnapshot, any)) bool {
 	now := u.lock()
 	defer u.mu.Unlock()
-	s := Snapshot{Time: wallTime(now.Time), Method: u.name, Version: u.set.Load().version,
-		Retries: u.retries, NoLivePeers: u.noLivePeers, Total: u.forgotten}
+	if u.set.Load() != set {
+		return false
+	}
+	s.Time, s.Retries, s.NoLivePeers, s.Total = wallTime(now.Time), u.retries, u.noLivePeers, u.past
 	if j := u.journal; j != nil {
 		s.EventsDropped = j.lost
 		s.HookPanics, s.HookPanic = j.panics.Panics()
 	}
+	n := 0
 	for gi := range u.groups {
 		g := &u.groups[gi]
 		for i := range g.peers {
-			p := g.snapshot(i)
-			s.Total.add(p.Counts)
-			if gi == leaving && p.Conns == 0 {
-				continue // forgotten
+			// The word is read once: a free without the lock may come in between.
+			w := g.peers[i].load.Load()
+			counts := g.counts(i, w)
+			s.Total.add(counts)
+			if gi == removed {
+				if g.peers[i].conns(w) == 0 {
+					continue // gone
+				}
+				s.Peers = append(s.Peers, PeerSnapshot{Peer: g.peer(i), Removed: true})
 			}
-			complete(now.Time, &p, g.cold[i].attached)
-			s.Peers = append(s.Peers, p)
+			p := &s.Peers[n]
+			n++
+			p.State, p.Counts, p.Out = g.stateOf(i, w), counts, w&out != 0
+			if p.Out {
+				p.OutUntil = wallTime(g.probe(i))
+			}
+			complete(now.Time, p, g.cold[i].attached)
 		}
 	}
 	// Not counted, but known: every get is a request's first or a retry.
 	s.Requests = s.Total.Gets + s.NoLivePeers - s.Retries
-	return s
+	return true
 }
 
-func (g *Group) snapshot(i int) PeerSnapshot {
-	// The word is read once: a free without the lock may come in between.
-	w := g.peers[i].load.Load()
-	s := PeerSnapshot{Peer: g.peer(i), State: g.stateOf(i, w), Removed: g.index == leaving, Out: w&out != 0,
-		Counts: g.counts(i, w)}
-	if s.Out {
-		s.OutUntil = wallTime(g.probe(i))
+// snapshots are the peers of a set without their state, with room for some that were
+// removed.
+func (s *Set) snapshots() []PeerSnapshot {
+	list := make([]PeerSnapshot, 0, s.number+s.number/8+8)
+	for gi := range s.groups {
+		for i := range s.groups[gi] {
+			list = append(list, PeerSnapshot{Peer: s.groups[gi][i].peer(gi, i)})
+		}
 	}
-	return s
+	return list
 }
 
 // counts are those of peer i when its word is w.

@@ -68,9 +68,11 @@ func (u *Upstream) Peer(r *Request) (Peer, bool) {
 	return g.peer(i), true
 }
 
-func (g *Group) peer(i int) Peer {
-	m := g.cold[i].member
-	return Peer{Server: m.Server, SID: m.sid, Group: g.index, Index: i}
+func (g *Group) peer(i int) Peer { return g.cold[i].member.peer(g.index, i) }
+
+// peer is a server as the peer in a place.
+func (m *member) peer(group, i int) Peer {
+	return Peer{Server: m.Server, SID: m.sid, Group: group, Index: i}
 }
 
 // Set returns the present set of servers.

@@ -2,7 +2,7 @@ package peer
 
 import (
 	"math"
-	"math/big"
+	"math/bits"
 	"slices"
 
 	"github.com/trunklb/trunk/internal/engine"
@@ -15,8 +15,9 @@ type place struct {
 	index int32
 }
 
-// leaving is the list of the peers that were removed while requests held them.
-const leaving = 2
+// removed is the list of the peers that were removed while requests held them. A removed
+// peer is idle when its last request ends, and is gone with the next update.
+const removed = 2
 
 // Update makes servers the peers of the upstream, all at once. The error is a
 // *ConfigError or what the method's Build returned; then nothing has changed. The
@@ -32,7 +33,7 @@ const leaving = 2
 //
 // A request in flight is freed to its own peer. Its next Get picks in the
 // present set, never a peer that it has tried or that was removed. A peer that
-// is removed is forgotten when its last request ends; added again it is new.
+// is removed is gone when its last request ends; added again it is new.
 func (u *Upstream) Update(servers []Server) error {
 	idle, err := u.update(servers)
 	// The hooks may call Update in their turn.
@@ -78,7 +79,7 @@ func (u *Upstream) update(servers []Server) ([]idle, error) {
 			return nil, &ConfigError{Server: -1, Field: "Method", Value: u.name, Reason: "has built a Selector without a Pick"}
 		}
 	}
-	return u.exchange(before, set, selector, u.attachments(before, set)), nil
+	return u.exchange(u.plan(before, set, selector)), nil
 }
 
 // relabel exchanges the set for one that differs in labels alone. To the requests it
@@ -95,18 +96,50 @@ func (u *Upstream) relabel(before, set *Set) {
 	u.set.Store(set)
 }
 
-// attachments makes what is attached to the peers that are new in a set, in
-// list order.
-func (u *Upstream) attachments(before, set *Set) (list []any) {
+// plan is an update as far as it can be made before the lock is taken: the state of peers
+// is all that it lacks.
+type plan struct {
+	before, set *Set
+	selector    Selector
+	groups      [2]Group
+	from        [2][]place // by new peer: where it was, or nowhere
+	fresh       []place    // the new peers that were nowhere
+	removed     []place    // the old ones that are nowhere now, in list order
+	used        []bool     // by slot; room, as places is and the set's born
+	places      []place
+}
+
+// nowhere is the place of no peer.
+var nowhere = place{group: None}
+
+func (u *Upstream) plan(before, set *Set, selector Selector) *plan {
+	p := &plan{before: before, set: set, selector: selector}
 	known := byAddr(before)
 	for gi := range set.groups {
-		for _, m := range set.groups[gi] {
-			if _, ok := known.take(m.Addr); !ok {
-				list = append(list, u.attach(m.Server))
+		p.groups[gi] = u.newGroup(set, gi, selector.comparesFrees() || u.record != nil)
+		p.from[gi] = make([]place, set.Len(gi))
+		for i := range p.from[gi] {
+			m := &set.groups[gi][i]
+			at := known.take(m.Addr)
+			p.from[gi][i] = at
+			if at == nowhere {
+				p.groups[gi].cold[i].attached = u.attach(m.Server)
+				p.fresh = append(p.fresh, place{int8(gi), int32(i)})
 			}
 		}
 	}
-	return list
+	for gi := range before.groups {
+		for i := range before.groups[gi] {
+			if at := (place{int8(gi), int32(i)}); known.takeAt(before.groups[gi][i].Addr, at) {
+				p.removed = append(p.removed, at)
+			}
+		}
+	}
+	slots := before.slots + len(p.fresh)
+	p.used, p.places = make([]bool, slots), make([]place, slots)
+	set.version, set.slots, set.born = before.version+1, before.slots, make([]int, slots)
+	copy(set.born, before.born)
+	return p
 }
 
 // idle is a peer that was removed, or is down or draining, and that no request
@@ -123,56 +156,46 @@ func (g *Group) idle(i int, removed bool) idle {
 
 // exchange puts the set in the place of the one before, and returns the peers
 // that are idle by it.
-func (u *Upstream) exchange(before, set *Set, selector Selector, attached []any) []idle {
+func (u *Upstream) exchange(p *plan) []idle {
 	now := u.lock()
 	defer u.mu.Unlock()
-	u.selector = selector
-	u.listens.Store(selector.listens())
-	u.timed = selector.listens() || u.record != nil
+	before, set := p.before, p.set
+	u.selector = p.selector
+	u.listens.Store(u.selector.listens())
+	u.timed = u.selector.listens() || u.record != nil
 
 	old := u.groups
-	known := byAddr(before)
-	var fresh []place
-	for gi := range set.groups {
-		u.groups[gi] = u.newGroup(set, gi)
-		g := &u.groups[gi]
+	copy(u.groups[:], p.groups[:])
+	for gi := range p.from {
 		after, sum := set.usable[gi].weight, before.usable[gi].weight
 		if after > sum {
 			after, sum = 1, 1
 		}
-		for i := range g.peers {
-			if from, ok := known.take(set.groups[gi][i].Addr); ok {
-				g.inherit(i, &old[from.group], int(from.index), after, sum)
-			} else {
-				g.cold[i].attached = attached[len(fresh)]
-				fresh = append(fresh, place{int8(gi), int32(i)})
+		for i, at := range p.from[gi] {
+			if at != nowhere {
+				u.groups[gi].inherit(i, &old[at.group], int(at.index), after, sum)
 			}
 		}
 	}
-	gone := u.leave(&old, known)
-	u.assignSlots(before, set, fresh)
-	for gi := range set.groups {
-		if g := &u.groups[gi]; len(g.peers) > g.scanMost {
-			g.queues = newQueues(g)
-		}
-	}
+	list := u.remove(&old, p.removed)
+	u.assignSlots(p)
 	if h := u.remedies; h != nil && before.version > 0 {
-		for _, f := range fresh {
+		for _, f := range p.fresh {
 			h.added(&u.groups[f.group], int(f.index), now)
 		}
 	}
 	u.set.Store(set)
-	gone = append(gone, u.emptied(before)...)
+	list = append(list, u.closed(p)...)
 	if u.record != nil {
 		u.record.updated(set, now)
 	}
 	if u.journal != nil && before.version > 0 {
 		u.journal.write(Event{Kind: SetChanged, Time: wallTime(now.Time)})
-		for _, p := range gone {
+		for _, p := range list {
 			u.journal.write(Event{Kind: PeerIdle, Time: wallTime(now.Time), Peer: p.Peer, Removed: p.removed})
 		}
 	}
-	return gone
+	return list
 }
 
 // addresses are the peers of a set by address, in list order.
@@ -189,13 +212,13 @@ func byAddr(s *Set) addresses {
 }
 
 // take returns the first peer of an address that has not been taken.
-func (a addresses) take(addr string) (place, bool) {
+func (a addresses) take(addr string) place {
 	list := a[addr]
 	if len(list) == 0 {
-		return place{}, false
+		return nowhere
 	}
 	a[addr] = list[1:]
-	return list[0], true
+	return list[0]
 }
 
 // takeAt takes the peer of an address that is next, if it is in that place.
@@ -208,28 +231,32 @@ func (a addresses) takeAt(addr string, at place) bool {
 	return true
 }
 
-// newGroup makes a group of new peers, which have no slots yet.
-func (u *Upstream) newGroup(set *Set, gi int) Group {
+// newGroup makes a group of new peers, which have no slots yet. attended: every free of
+// theirs takes the lock.
+func (u *Upstream) newGroup(set *Set, gi int, attended bool) Group {
 	members := set.groups[gi]
 	unit := u.remedies.unit()
 	g := Group{up: u, index: gi, unit: unit, total: set.total[gi] * unit, weight: set.total[gi], single: set.single,
 		scanMost: engine.ScanMost,
 		peers:    make([]state, len(members)), cold: make([]cold, len(members))}
 	for i := range members {
-		g.configure(i, &members[i])
+		g.configure(i, &members[i], attended)
+	}
+	if len(members) > g.scanMost {
+		g.queues = newQueues(&g)
 	}
 	return g
 }
 
 // configure gives peer i its configuration and the state of a new peer.
-func (g *Group) configure(i int, m *member) {
+func (g *Group) configure(i int, m *member, attended bool) {
 	p := &g.peers[i]
 	p.step = int32(g.unit)
 	p.weight = int64(m.Weight) * g.unit
 	p.ew = p.weight
 	p.failTimeout = int64(m.FailTimeout / g.up.resolution)
 	p.slot = none
-	p.load.Store(g.up.flags(m))
+	p.load.Store(flags(m, attended))
 	g.cold[i] = cold{
 		drain: m.Drain && !m.Down, member: m,
 		// No count comes near these bounds, so greater limits are the same.
@@ -245,7 +272,7 @@ func (g *Group) configure(i int, m *member) {
 }
 
 // flags is the word of an idle peer. A peer that is wanted empty is watched.
-func (u *Upstream) flags(m *member) uint64 {
+func flags(m *member, attended bool) uint64 {
 	w := uint64(0)
 	if m.Down || m.Drain {
 		w |= down | locked
@@ -253,7 +280,7 @@ func (u *Upstream) flags(m *member) uint64 {
 	if m.MaxConns > 0 {
 		w |= limited
 	}
-	if u.selector.comparesFrees() || u.record != nil {
+	if attended {
 		w |= locked
 	}
 	return w
@@ -298,49 +325,42 @@ func judge(w uint64, most uint32) uint64 {
 	return w | out
 }
 
-// leave moves the old peers that no list has any more, but requests still hold,
-// to the list of those that are leaving; it returns the others. What those counted
-// goes into the totals.
-func (u *Upstream) leave(old *[3]Group, rest addresses) []idle {
-	var gone []idle
-	list := Group{up: u, index: leaving, unit: u.remedies.unit()}
+// remove takes the peers that no list has any more out of the old groups. Those that
+// requests still hold go to the list of removed ones; the idle ones, which are returned,
+// leave only what they have counted.
+func (u *Upstream) remove(old *[3]Group, removedNow []place) []idle {
+	var list []idle
+	held := Group{up: u, index: removed, unit: u.remedies.unit()}
 	move := func(g *Group, i int) {
 		p := &g.peers[i]
 		w := p.load.moved()
 		if p.conns(w) == 0 {
-			u.forgotten.add(g.counts(i, w))
-			gone = append(gone, g.idle(i, true))
+			u.past.add(g.counts(i, w))
+			list = append(list, g.idle(i, true))
 			return
 		}
-		list.peers = append(list.peers, state{weight: p.weight, ew: p.ew, checked: p.checked,
+		held.peers = append(held.peers, state{weight: p.weight, ew: p.ew, checked: p.checked,
 			failTimeout: p.failTimeout, gets: p.gets, slot: p.slot, step: p.step})
-		list.peers[len(list.peers)-1].load.Store(w | down | locked)
-		list.cold = append(list.cold, g.cold[i])
+		held.peers[len(held.peers)-1].load.Store(w | down | locked)
+		held.cold = append(held.cold, g.cold[i])
 	}
-	for i := range old[leaving].peers {
-		if g := &old[leaving]; g.Conns(i) > 0 {
+	for i := range old[removed].peers {
+		if g := &old[removed]; g.Conns(i) > 0 {
 			move(g, i)
 		} else {
-			u.forgotten.add(g.counts(i, g.peers[i].load.Load()))
+			u.past.add(g.counts(i, g.peers[i].load.Load())) // its last Free has reported it
 		}
 	}
-	// In list order: the events and the Snapshot tell of them.
-	for gi := range old[:leaving] {
-		for i := range old[gi].peers {
-			if rest.takeAt(old[gi].cold[i].member.Addr, place{int8(gi), int32(i)}) {
-				move(&old[gi], i)
-			}
-		}
+	for _, at := range removedNow {
+		move(&old[at.group], int(at.index))
 	}
-	u.groups[leaving] = list
-	return gone
+	u.groups[removed] = held
+	return list
 }
 
-// assignSlots gives new peers the slots that nobody has, and notes where all are.
-func (u *Upstream) assignSlots(before, set *Set, fresh []place) {
-	set.version = before.version + 1
-	set.slots = before.slots
-	used := make([]bool, before.slots+len(fresh))
+// assignSlots gives new peers the slots that are free, and notes where all are.
+func (u *Upstream) assignSlots(p *plan) {
+	set, used := p.set, p.used
 	for gi := range u.groups {
 		for i := range u.groups[gi].peers {
 			if slot := u.groups[gi].peers[i].slot; slot >= 0 {
@@ -348,10 +368,8 @@ func (u *Upstream) assignSlots(before, set *Set, fresh []place) {
 			}
 		}
 	}
-	set.born = make([]int, len(used))
-	copy(set.born, before.born)
 	slot := 0
-	for _, f := range fresh {
+	for _, f := range p.fresh {
 		for used[slot] {
 			slot++
 		}
@@ -363,10 +381,10 @@ func (u *Upstream) assignSlots(before, set *Set, fresh []place) {
 	set.born = set.born[:set.slots]
 	for slot := range set.born {
 		if !used[slot] {
-			set.born[slot] = set.version // who has tried it has tried nobody
+			set.born[slot] = set.version // to have tried it means nothing
 		}
 	}
-	u.places = make([]place, set.slots)
+	u.places = p.places[:set.slots]
 	for gi := range u.groups {
 		for i := range u.groups[gi].peers {
 			u.places[u.groups[gi].peers[i].slot] = place{int8(gi), int32(i)}
@@ -374,19 +392,16 @@ func (u *Upstream) assignSlots(before, set *Set, fresh []place) {
 	}
 }
 
-// emptied returns the peers that the present set no longer lets anybody have, the
-// one before did, and nobody holds.
-func (u *Upstream) emptied(before *Set) []idle {
+// closed returns the idle peers that are down or draining now, and were not before.
+func (u *Upstream) closed(p *plan) []idle {
 	var list []idle
-	was := byAddr(before)
-	for gi := range u.groups[:leaving] {
+	for gi := range p.from {
 		g := &u.groups[gi]
-		for i := range g.peers {
-			at, ok := was.take(g.cold[i].member.Addr)
-			if w := g.peers[i].load.Load(); !ok || w&down == 0 || g.peers[i].conns(w) > 0 {
+		for i, at := range p.from[gi] {
+			if w := g.peers[i].load.Load(); at == nowhere || w&down == 0 || g.peers[i].conns(w) > 0 {
 				continue
 			}
-			if m := &before.groups[at.group][at.index]; !m.Down && !m.Drain {
+			if m := &p.before.groups[at.group][at.index]; !m.Down && !m.Drain {
 				list = append(list, g.idle(i, false))
 			}
 		}
@@ -395,15 +410,25 @@ func (u *Upstream) emptied(before *Set) []idle {
 }
 
 // scaled is v * a / b, towards zero, without overflow in between; v where that is too
-// great a number. b is 0 only where a is.
+// large a number. b is 0 only where a is.
 func scaled(v, a, b int64) int64 {
 	if a == b {
 		return v
 	}
-	x := new(big.Int).Mul(big.NewInt(v), big.NewInt(a))
-	x.Quo(x, big.NewInt(b))
-	if !x.IsInt64() {
+	size := uint64(v)
+	if v < 0 {
+		size = -size
+	}
+	hi, lo := bits.Mul64(size, uint64(a))
+	if hi >= uint64(b) {
 		return v
 	}
-	return x.Int64()
+	size, _ = bits.Div64(hi, lo, uint64(b))
+	switch {
+	case size > math.MaxInt64:
+		return v
+	case v < 0:
+		return -int64(size)
+	}
+	return int64(size)
 }

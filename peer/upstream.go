@@ -45,7 +45,7 @@ type Options struct {
 	OnEvent func(Event)
 	// OnIdle is called when no request holds a peer any more that was removed, or
 	// is down or draining. attached is what Attach has made for it; one that was removed
-	// is forgotten. It runs outside the lock, in the goroutine whose Free or
+	// is gone. It runs outside the lock, in the goroutine whose Free or
 	// Update made it so. nil: it is not called.
 	OnIdle func(p Peer, attached any, removed bool)
 	// Record, a *recording.Writer, receives everything that is asked of the upstream, so
@@ -80,12 +80,12 @@ type Upstream struct {
 	latest   time.Duration // the time that was used last
 	timed    bool          // requests have to know the times of the peers that they hold
 	selector Selector
-	groups   [3]Group // Primary, Backup and leaving
+	groups   [3]Group // Primary, Backup and removed
 	places   []place  // by slot
 	// What Snapshot tells: how often requests asked again, and found nobody, and
-	// what peers had counted that are forgotten.
+	// what peers had counted that are gone.
 	retries, noLivePeers uint64
-	forgotten            Counts
+	past                 Counts
 
 	updating sync.Mutex // one Update at a time
 }
@@ -315,13 +315,13 @@ func (u *Upstream) freeLocked(r *Request, o Outcome) *idle {
 	if r.set != set {
 		r.moveTo(set) // whether there are tries left is asked before the next Get
 	}
-	r.release(set, g.index == leaving)
+	r.release(set, g.index == removed)
 	if u.record != nil {
 		u.record.freed(r, o, now)
 	}
 	if w := g.peers[i].load.Load(); w&down != 0 && g.Conns(i) == 0 {
 		g.note(PeerIdle, i, g.peers[i].ew, now)
-		p := g.idle(i, g.index == leaving)
+		p := g.idle(i, g.index == removed)
 		return &p
 	}
 	return nil

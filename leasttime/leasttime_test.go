@@ -273,6 +273,30 @@ func TestQ2(t *testing.T) {
 	}
 }
 
+// The time of the connect is an age only in stream: a failed attempt of http whose connect
+// was noted leaves flight by the same quirk.
+func TestQ2WhereTheConnectIsKnown(t *testing.T) {
+	for stream, want := range map[bool]uint64{false: 201, true: 100} {
+		t.Run(fmt.Sprint("stream ", stream), func(t *testing.T) {
+			now := 1700000000 * time.Second
+			up, err := peer.New([]peer.Server{{Addr: "a", MaxFails: peer.NoMaxFails}, {Addr: "b", Down: true}},
+				leasttime.Method{Mode: leasttime.LastByte, Inflight: true}, &peer.Options{Clock: func() time.Duration { return now }})
+			require.NoError(t, err)
+			first, second := &peer.Request{Stream: stream}, &peer.Request{Stream: stream}
+			for _, r := range []*peer.Request{first, second} {
+				require.NoError(t, up.Begin(r))
+				require.NoError(t, up.Get(r))
+				require.NoError(t, up.Connected(r))
+			}
+			now += 100 * ms
+			require.NoError(t, up.Free(first, peer.Failed))
+			times := up.Snapshot().Peers[0].Times
+			require.EqualValues(t, 1, times.InflightReqs)
+			require.Equal(t, want, times.InflightLast)
+		})
+	}
+}
+
 // Quirk Q3: what is known of an idle peer counts half as much after each
 // fail_timeout + 1 s; but the shift by which it is halved is taken modulo 64,
 // so after 704 s at the default timeout the peer is not favoured at all.

@@ -168,12 +168,19 @@ const NoKeepalive = -1
 // trunk offers beyond it (docs/parity.md, section 8).
 type Retry struct {
 	// On are the kinds of failure that go to the next peer. 0: nginx's
-	// default, KindError|KindTimeout. KindOff: none.
+	// default, KindError|KindTimeout.
 	On Kind
+	// Off passes nothing on: one peer is asked, once (proxy_next_upstream off).
+	Off bool
+	// NonIdempotent lets POST, LOCK and PATCH be passed on too after they were sent.
+	NonIdempotent bool
 	// Tries limits the peers that one request is given to
 	// (proxy_next_upstream_tries). 0: all that are not down, so that one
 	// request can cost as many tries as there are peers.
 	Tries int
+	// Again lets one peer be asked more than once where Tries are left and all peers
+	// were tried: the request begins again, with all peers that are not out.
+	Again bool
 	// Executions limits how often one request may reach a peer that may process it:
 	// answered or not, on whichever peer, repeats over a new connection included. A
 	// connection that did not come about does not count, nor does a stream that the
@@ -197,7 +204,8 @@ type Retry struct {
 	// is passed on to another peer (403 and 404 never). Otherwise exactly
 	// those named count, passed on or not: KindError alone keeps a peer that
 	// is slow or answers 504 in; KindHTTP500 also counts the 500 to a POST
-	// that no other peer may get. KindOff: nothing counts.
+	// that no other peer may get. Nothing counts against a server with
+	// MaxFails NoMaxFails.
 	Counts Kind
 	// DeadlineCounts is how long a try must have had before the caller's own
 	// deadline, expiring on a peer that has not answered, counts as that

@@ -20,6 +20,8 @@ type dispatch struct {
 	// header says that the held peer's response header has come.
 	header bool
 	asked  bool
+	// gets counts the peers that were got, but for those whose try was given back.
+	gets int
 	// first and since are when the first and the present peer were got, to the
 	// header how long the present one took to answer; all of the clock.
 	first, since, toHeader time.Duration
@@ -38,7 +40,7 @@ type dispatch struct {
 func (d *dispatch) begin(up *Upstream, in Input, with *carry) error {
 	d.up, d.log, d.decisions = up, with.log, with.decisions
 	d.attempts = d.inline[:0]
-	d.asked = false
+	d.asked, d.gets = false, 0
 	if up.inputs.client && !in.Client.IsValid() {
 		return &InputError{Field: "Input.Client", Method: up.method.Name}
 	}
@@ -54,6 +56,12 @@ func (d *dispatch) get() error {
 		return ErrClosed
 	}
 	err := d.pick()
+	if err != nil && d.asked && d.up.retry.Again && errors.Is(err, ErrNoLivePeers) {
+		// All that are live were tried: the request begins again among them.
+		if err = d.up.peers.Begin(&d.req); err == nil {
+			err = d.pick()
+		}
+	}
 	// Get has read the clock, or somebody else's has a moment later.
 	d.since = time.Duration(d.up.now.Load())
 	if !d.asked {
@@ -70,6 +78,7 @@ func (d *dispatch) get() error {
 		return ErrClosed
 	}
 	d.held, d.header, d.toHeader = true, false, 0
+	d.gets++
 	return nil
 }
 
@@ -124,12 +133,15 @@ func (d *dispatch) note(a Attempt) {
 // may reports whether a request that failed by kind may go to another peer as
 // far as kinds, tries and time say. A peer that is still held has its own try.
 func (d *dispatch) may(k Kind) bool {
+	r := &d.up.retry
 	left := d.req.Tries()
 	if d.held {
 		left--
 	}
-	r := &d.up.retry
-	return left > 0 && r.On&k != 0 && d.inTime()
+	if r.Again {
+		left = r.Tries - d.gets
+	}
+	return left > 0 && r.On&k != 0 && !r.Off && d.inTime()
 }
 
 // inTime reports whether Retry.Timeout lets the request be sent once more.

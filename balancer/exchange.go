@@ -193,6 +193,7 @@ func (x *exchange) failed(ctx context.Context, err error) (kind Kind, final erro
 	x.freed(outcome, &Attempt{Kind: kind, Status: statusOf(kind), Err: err}, nil)
 	if x.verdict.giveBack {
 		x.up.peers.Internal(glue.Key{}).GiveBackTry(&x.req)
+		x.gets--
 	}
 	return kind, nil
 }
@@ -230,7 +231,7 @@ func (x *exchange) mayPass(kind Kind) bool {
 // mayAgain reports whether a request may be sent to the held peer once more, and takes
 // that from the budget.
 func (x *exchange) mayAgain() bool {
-	return x.up.retry.On&KindOff == 0 && x.inTime() && x.resendable() && x.up.budget.retry(x.up.clock())
+	return !x.up.retry.Off && x.inTime() && x.resendable() && x.up.budget.retry(x.up.clock())
 }
 
 // resendable reports whether the request may be sent once more: as far as its method, its
@@ -238,7 +239,7 @@ func (x *exchange) mayAgain() bool {
 func (x *exchange) resendable() bool {
 	r := &x.up.retry
 	switch {
-	case !x.verdict.unsent && nonIdempotent(x.r.Method) && r.On&KindNonIdempotent == 0:
+	case !x.verdict.unsent && nonIdempotent(x.r.Method) && !r.NonIdempotent:
 		return false
 	case r.Executions > 0 && x.sent >= r.Executions:
 		return false

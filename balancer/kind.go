@@ -21,10 +21,6 @@ const (
 	KindHTTP429
 	KindHTTP403
 	KindHTTP404
-	// KindNonIdempotent lets POST, LOCK and PATCH be passed on too after they were sent.
-	KindNonIdempotent
-	// KindOff passes nothing on.
-	KindOff
 	// KindConnect, not nginx's, is the part of KindError and KindTimeout in which no
 	// connection came about: nothing was sent.
 	KindConnect
@@ -43,7 +39,7 @@ const (
 )
 
 var kindNames = [...]string{"error", "timeout", "invalid_header", "http_500", "http_502", "http_503", "http_504",
-	"http_429", "http_403", "http_404", "non_idempotent", "off", "connect", "body"}
+	"http_429", "http_403", "http_404", "connect", "body"}
 
 // String returns the kinds in nginx's spelling, separated by spaces.
 func (k Kind) String() string {
@@ -55,6 +51,9 @@ func (k Kind) String() string {
 	}
 	return strings.Join(names, " ")
 }
+
+// MarshalText returns String's text. The error is always nil.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // statusKind returns the kind of an answer's status; 0: an answer like any other.
 func statusKind(status int) Kind {

@@ -25,6 +25,20 @@ func (r Retry) normalized() (Retry, error) {
 	if r.Counts&^allKinds != 0 {
 		return refuse("Counts", uint16(r.Counts), "holds bits that are no kind")
 	}
+	switch {
+	case r.On&KindBody != 0:
+		return refuse("On", r.On, "body: when a response body breaks off it is too late for another peer")
+	case r.Off && r.On != 0:
+		return refuse("Off", true, "passes nothing on, and On names what to pass on: "+r.On.String())
+	case r.Off && r.NonIdempotent:
+		return refuse("Off", true, "passes nothing on, and NonIdempotent would pass on more")
+	case r.Off && r.Again:
+		return refuse("Off", true, "passes nothing on, and Again would ask a peer twice")
+	case r.Again && r.Tries < 2:
+		return refuse("Again", true, "needs Tries of at least 2: without, each peer has one try")
+	case r.BufferFirst && r.BufferBody == 0:
+		return refuse("BufferFirst", true, "reads up to BufferBody bytes, which is 0")
+	}
 	for _, t := range []struct {
 		name  string
 		value time.Duration
@@ -49,11 +63,8 @@ func (r Retry) normalized() (Retry, error) {
 	case !(r.Budget.PerSecond >= 0):
 		return refuse("Budget.PerSecond", r.Budget.PerSecond, "must be at least 0")
 	}
-	if r.On == 0 {
+	if r.On == 0 && !r.Off {
 		r.On = defaultOn
-	}
-	if r.On&KindOff != 0 {
-		r.On = KindOff
 	}
 	if r.DeadlineCounts == 0 {
 		r.DeadlineCounts = defaultDeadline

@@ -34,6 +34,8 @@ func TestRetryPolicy(t *testing.T) {
 		want   string // the answer
 		asked  string
 		fails  string
+		// maxFails is that of each peer, but for 0.
+		maxFails int
 	}{
 		{name: "an answer is an answer", script: "a: 200; b: 200", want: "200 a", asked: "a"},
 		{name: "refused goes on", script: "a: refuse; b: 200", want: "200 b", asked: "a b", fails: "a=1"},
@@ -41,8 +43,7 @@ func TestRetryPolicy(t *testing.T) {
 		{name: "timeout goes on", script: "a: timeout; b: 200", want: "200 b", asked: "a b", fails: "a=1"},
 		{name: "no HTTP does not go on by default, but counts", method: "POST", body: "get", script: "a: garbage; b: 200", want: "err 502", asked: "a", fails: "a=1"},
 		{name: "no HTTP goes on where configured", retry: balancer.Retry{On: withAll}, script: "a: garbage; b: 200", want: "200 b", asked: "a b", fails: "a=1"},
-		{name: "off: an error is final and counts", retry: balancer.Retry{On: balancer.KindOff}, script: "a: reset; b: 200", want: "err 502", asked: "a", fails: "a=1"},
-		{name: "off overrides the rest", retry: balancer.Retry{On: balancer.KindOff | balancer.KindError}, script: "a: reset; b: 200", want: "err 502", asked: "a", fails: "a=1"},
+		{name: "off: an error is final and counts", retry: balancer.Retry{Off: true}, script: "a: reset; b: 200", want: "err 502", asked: "a", fails: "a=1"},
 		{name: "all fail", script: "a: reset; b: refuse", want: "err 502", asked: "a b", fails: "a=1 b=1"},
 		{name: "the last one's timeout is a 504", script: "a: reset; b: timeout", want: "err 504", asked: "a b", fails: "a=1 b=1"},
 		{name: "then the backup", script: "a: reset; b: reset; c+: 200", want: "200 c", asked: "a b c", fails: "a=1 b=1"},
@@ -67,7 +68,7 @@ func TestRetryPolicy(t *testing.T) {
 		{name: "PATCH once sent does not go on", method: "PATCH", body: "get", script: "a: reset; b: 200", want: "err 502", asked: "a", fails: "a=1"},
 		{name: "LOCK once sent does not go on", method: "LOCK", script: "a: reset; b: 200", want: "err 502", asked: "a", fails: "a=1"},
 		{name: "POST with a listed status does not go on, uncounted", retry: balancer.Retry{On: with503}, method: "POST", body: "get", script: "a: 503; b: 200", want: "503 a", asked: "a"},
-		{name: "non_idempotent: POST goes on", retry: balancer.Retry{On: errorAndTimeout | balancer.KindNonIdempotent}, method: "POST", body: "get", script: "a: reset; b: 200", want: "200 b", asked: "a b", fails: "a=1"},
+		{name: "non_idempotent: POST goes on", retry: balancer.Retry{NonIdempotent: true}, method: "POST", body: "get", script: "a: reset; b: 200", want: "200 b", asked: "a b", fails: "a=1"},
 		{name: "PUT with GetBody goes on", method: "PUT", body: "get", script: "a: reset; b: 200", want: "200 b", asked: "a b", fails: "a=1"},
 		{name: "PUT without GetBody, once read, does not go on", method: "PUT", body: "once", script: "a: reset; b: 200", want: "err 502", asked: "a", fails: "a=1"},
 		{name: "PUT without GetBody, unread, goes on", method: "PUT", body: "once", script: "a: refuse; b: 200", want: "200 b", asked: "a b", fails: "a=1"},
@@ -78,6 +79,14 @@ func TestRetryPolicy(t *testing.T) {
 		{name: "and not again", retry: balancer.Retry{BufferBody: 4, BufferFirst: true}, method: "PUT", body: "once", script: "a: reset; b: 200", want: "err 502", asked: "a", fails: "a=1"},
 		{name: "but while it is unread", retry: balancer.Retry{BufferBody: 4, BufferFirst: true}, method: "PUT", body: "once", script: "a: refuse; b: 200", want: "200 b", asked: "a b", fails: "a=1"},
 
+		{name: "again: a peer is asked twice", retry: balancer.Retry{Again: true, Tries: 3}, maxFails: balancer.NoMaxFails, script: "a: reset; b: reset 200", want: "200 b", asked: "a b b", fails: "a=1 b=1"},
+		{name: "again: as far as tries go", retry: balancer.Retry{Again: true, Tries: 3}, maxFails: balancer.NoMaxFails, script: "a: reset; b: reset", want: "err 502", asked: "a b b", fails: "a=1 b=2"},
+		{name: "again: not one that is out", retry: balancer.Retry{Again: true, Tries: 3}, script: "a: reset; b: reset", want: "err 502", asked: "a b", fails: "a=1 b=1"},
+		{name: "again: the only peer", retry: balancer.Retry{Again: true, Tries: 3}, script: "a: reset reset 200", want: "200 a", asked: "a a a"},
+		{name: "executions: the request reaches no more peers", retry: balancer.Retry{Executions: 2}, script: "a: reset; b: reset; c: 200", want: "err 502", asked: "a b", fails: "a=1 b=1"},
+		{name: "executions: a refusal is none", retry: balancer.Retry{Executions: 1}, script: "a: refuse; b: 200", want: "200 b", asked: "a b", fails: "a=1"},
+		{name: "executions: a status that goes on is one", retry: balancer.Retry{On: with503, Executions: 1}, script: "a: 503; b: 200", want: "503 a", asked: "a"},
+
 		{name: "connect alone: a refusal goes on", retry: balancer.Retry{On: balancer.KindConnect}, script: "a: refuse; b: 200", want: "200 b", asked: "a b", fails: "a=1"},
 		{name: "connect alone: a reset does not", retry: balancer.Retry{On: balancer.KindConnect}, script: "a: reset; b: 200", want: "err 502", asked: "a", fails: "a=1"},
 
@@ -87,7 +96,6 @@ func TestRetryPolicy(t *testing.T) {
 		{name: "counts connects only: a reset does not", retry: balancer.Retry{Counts: balancer.KindConnect}, script: "a: reset; b: 200", want: "200 b", asked: "a b"},
 		{name: "counts a 404", retry: balancer.Retry{On: withAll, Counts: balancer.KindHTTP404}, script: "a: 404; b: 200", want: "200 b", asked: "a b", fails: "a=1"},
 		{name: "counts a 500 that is not passed on", retry: balancer.Retry{Counts: balancer.KindError | balancer.KindHTTP500}, method: "POST", body: "get", script: "a: 500; b: 200", want: "500 a", asked: "a", fails: "a=1"},
-		{name: "counts nothing", retry: balancer.Retry{Counts: balancer.KindOff}, script: "a: refuse; b: 200", want: "200 b", asked: "a b"},
 		{name: "a body that breaks off does not count", script: "a: cut; b: 200", want: "200 a", asked: "a"},
 		{name: "but where configured", retry: balancer.Retry{Counts: balancer.KindError | balancer.KindBody}, script: "a: cut; b: 200", want: "200 a", asked: "a", fails: "a=1"},
 
@@ -96,7 +104,13 @@ func TestRetryPolicy(t *testing.T) {
 		{name: "kept, but not needed", retry: balancer.Retry{On: with503, LastAnswer: true}, script: "a: 503; b: 503; c: 200", want: "200 c", asked: "a b c", fails: "a=1 b=1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			f := newFixture(t, balancer.Config{Retry: tc.retry}, tc.script)
+			c := balancer.Config{Retry: tc.retry}
+			for _, addr := range []string{"a", "b"} {
+				if tc.maxFails != 0 {
+					c.Servers = append(c.Servers, balancer.Server{Addr: addr, MaxFails: tc.maxFails})
+				}
+			}
+			f := newFixture(t, c, tc.script)
 			method := tc.method
 			if method == "" {
 				method = http.MethodGet

@@ -106,7 +106,7 @@ func TestDialContextFails(t *testing.T) {
 				return nil, ctx.Err()
 			}
 			return nil, errors.New("no route")
-		}, Retry: balancer.Retry{On: balancer.KindOff}})
+		}, Retry: balancer.Retry{Off: true}})
 		func() {
 			defer func() { _ = recover() }()
 			_, err = up.DialContext(ctx, "tcp", "")

@@ -45,7 +45,7 @@ func TestTry(t *testing.T) {
 		{name: "the last is late", results: []error{broken, late}, asked: "abc", fails: "a=1 b=1 c=1", status: 504},
 		{name: "another peer is wanted", results: []error{balancer.ErrNextPeer, nil}, asked: "ab", status: 200},
 		{name: "tries", retry: balancer.Retry{Tries: 2}, results: []error{broken}, asked: "ab", fails: "a=1 b=1", status: 502},
-		{name: "off", retry: balancer.Retry{On: balancer.KindOff}, results: []error{broken}, asked: "a", fails: "a=1", status: 502},
+		{name: "off", retry: balancer.Retry{Off: true}, results: []error{broken}, asked: "a", fails: "a=1", status: 502},
 		{name: "errors only: late is final", retry: balancer.Retry{On: balancer.KindError}, results: []error{late}, asked: "a", fails: "a=1", status: 504},
 		{name: "late does not count", retry: balancer.Retry{Counts: balancer.KindError}, results: []error{late, nil}, asked: "ab", status: 200},
 	} {

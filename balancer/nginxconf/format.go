@@ -356,17 +356,20 @@ func (b *Block) pass() []string {
 // retryLines are the directives of a retry policy, as far as the family has them. missing
 // are kinds of nginx's that another family has.
 func retryLines(r *balancer.Retry, family string, stream bool) (lines [][]string, missing balancer.Kind) {
-	if on := r.On & (balancer.KindOff<<1 - 1); on != 0 {
+	if on := r.On & (balancer.KindHTTP404<<1 - 1); on != 0 || r.Off || r.NonIdempotent {
 		line := []string{family + "_next_upstream"}
 		switch {
-		case stream && on == balancer.KindOff:
+		case r.Off:
 			line = append(line, "off")
 		case stream:
 			line = append(line, "on")
 		default:
+			if on == 0 {
+				on = balancer.KindError | balancer.KindTimeout
+			}
 			missing = on
 			for _, name := range nextUpstreamKinds[family] {
-				if kind := kindOf(name); missing&kind != 0 {
+				if kind := kindOf(name); missing&kind != 0 || name == "non_idempotent" && r.NonIdempotent {
 					line = append(line, name)
 					missing &^= kind
 				}

@@ -145,11 +145,16 @@ func drawRetry(t *rapid.T, stream bool) balancer.Retry {
 		ConnectTimeout: duration.Draw(t, "connect"), ReadTimeout: duration.Draw(t, "read")}
 	if stream {
 		r.SendTimeout = r.ReadTimeout
-		r.On = rapid.SampledFrom([]balancer.Kind{0, balancer.KindOff, balancer.KindError | balancer.KindTimeout}).Draw(t, "on")
+		if r.Off = rapid.Bool().Draw(t, "off"); !r.Off {
+			r.On = rapid.SampledFrom([]balancer.Kind{0, balancer.KindError | balancer.KindTimeout}).Draw(t, "on")
+		}
 		return r
 	}
 	r.SendTimeout = duration.Draw(t, "send")
-	r.On = balancer.Kind(rapid.IntRange(0, int(balancer.KindOff)).Draw(t, "on"))
+	if r.Off = rapid.Bool().Draw(t, "off"); !r.Off {
+		r.On = balancer.Kind(rapid.IntRange(0, int(balancer.KindHTTP404<<1-1)).Draw(t, "on"))
+		r.NonIdempotent = r.On != 0 && rapid.Bool().Draw(t, "non_idempotent")
+	}
 	return r
 }
 

@@ -139,10 +139,10 @@ func TestNextUpstreamKindsOfEachFamily(t *testing.T) {
 	for directive, want := range map[string]balancer.Kind{
 		"proxy_next_upstream http_502 HTTP_504":                balancer.KindHTTP502 | balancer.KindHTTP504,
 		"memcached_next_upstream not_found invalid_response":   balancer.KindHTTP404 | balancer.KindInvalidHeader,
-		"grpc_next_upstream http_502 non_idempotent":           balancer.KindHTTP502 | balancer.KindNonIdempotent,
+		"grpc_next_upstream http_502 non_idempotent":           balancer.KindHTTP502,
 		"fastcgi_next_upstream http_503 invalid_header":        balancer.KindHTTP503 | balancer.KindInvalidHeader,
 		"uwsgi_next_upstream http_500 updating":                balancer.KindHTTP500,
-		"scgi_next_upstream off":                               balancer.KindOff,
+		"scgi_next_upstream off":                               0,
 		"proxy_next_upstream error; proxy_next_upstream error": balancer.KindError,
 	} {
 		assert.Equal(t, want, parseOne(t, of(directive), nil).Config.Retry.On, directive)

@@ -356,7 +356,7 @@ server {
     location /other { proxy_pass http://elsewhere; proxy_connect_timeout 9s; }
 }`
 	want := balancer.Retry{
-		On:    balancer.KindError | balancer.KindTimeout | balancer.KindHTTP502 | balancer.KindNonIdempotent,
+		On: balancer.KindError | balancer.KindTimeout | balancer.KindHTTP502, NonIdempotent: true,
 		Tries: 3, Timeout: 1500 * time.Millisecond,
 		ConnectTimeout: 2 * time.Second, ReadTimeout: 30 * time.Second,
 	}
@@ -364,7 +364,7 @@ server {
 
 	for _, pass := range []string{"https://U", "http://u/", "http://u/x?y", "http://u$request_uri", "http://u/$1"} {
 		b := parseOne(t, "upstream u { server a; } server { location / { proxy_pass "+pass+"; proxy_next_upstream off; } }", nil)
-		assert.Equal(t, balancer.KindOff, b.Config.Retry.On, pass)
+		assert.True(t, b.Config.Retry.Off, pass)
 	}
 	for _, pass := range []string{"http://$host", "http://unix:/u", "http://v"} {
 		b := parseOne(t, "upstream u { server a; } server { location / { proxy_pass "+pass+"; proxy_next_upstream off; } }", nil)
@@ -373,7 +373,7 @@ server {
 	b := parseOne(t, "upstream u { server a; } server { location / { fastcgi_pass u; fastcgi_read_timeout 7s; proxy_read_timeout 8s; } }", nil)
 	assert.Equal(t, 7*time.Second, b.Config.Retry.ReadTimeout)
 	b = parseOne(t, "stream { upstream u { server a:1; } proxy_timeout 3s; server { proxy_pass u; proxy_next_upstream off; } }", nil)
-	assert.Equal(t, balancer.Retry{On: balancer.KindOff, ReadTimeout: 3 * time.Second, SendTimeout: 3 * time.Second}, b.Config.Retry)
+	assert.Equal(t, balancer.Retry{Off: true, ReadTimeout: 3 * time.Second, SendTimeout: 3 * time.Second}, b.Config.Retry)
 }
 
 func TestRetryOfSeveralLocations(t *testing.T) {

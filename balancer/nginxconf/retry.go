@@ -37,9 +37,10 @@ type level struct {
 
 // A setting is the value of one of the directives that make a retry policy.
 type setting struct {
-	set   bool
-	kinds balancer.Kind
-	n     int64 // a number, or milliseconds
+	set                bool
+	kinds              balancer.Kind
+	off, nonIdempotent bool
+	n                  int64 // a number, or milliseconds
 }
 
 // A policy holds the settings of one family of directives, in the order of
@@ -115,7 +116,7 @@ var nextUpstreamKinds = map[string][]string{
 // updating is a kind of caches: there is no old answer to give meanwhile.
 const updating = "updating"
 
-// kindOf is the kind of a name; 0 for updating.
+// kindOf is the kind of a name; 0 for updating, non_idempotent and off, which are no reasons.
 func kindOf(name string) balancer.Kind {
 	switch name {
 	case "invalid_response":
@@ -123,7 +124,7 @@ func kindOf(name string) balancer.Kind {
 	case "not_found":
 		return balancer.KindHTTP404
 	}
-	for k := balancer.KindError; k <= balancer.KindOff; k <<= 1 {
+	for k := balancer.KindError; k <= balancer.KindHTTP404; k <<= 1 {
 		if name == k.String() {
 			return k
 		}
@@ -143,10 +144,12 @@ func (p *parser) nextUpstream(d *conflex.Directive) *ParseError {
 		switch {
 		case name == updating:
 			p.ignore(d.Line, []string{d.Name(), word}, ClassNginx, "it is for caches: without one there is no older answer to give")
-		case s.kinds&kind != 0:
+		case s.kinds&kind != 0, name == "off" && s.off, name == "non_idempotent" && s.nonIdempotent:
 			p.warn(d, CodeDuplicateValue, word, `duplicate value "`+word+`"`, "once is enough: leave one of them out")
 		}
 		s.kinds |= kind
+		s.off = s.off || name == "off"
+		s.nonIdempotent = s.nonIdempotent || name == "non_idempotent"
 	}
 	p.at.level.set(d.Name(), s)
 	return nil
@@ -164,12 +167,12 @@ func nextUpstreamKind(family, word string) (name string, ok bool) {
 
 // nextUpstreamStream reads on or off.
 func (p *parser) nextUpstreamStream(d *conflex.Directive) *ParseError {
-	s := setting{kinds: balancer.KindOff}
+	s := setting{off: true}
 	switch word := d.Words[1]; {
 	case p.at.level.settings[d.Name()].set:
 		return p.duplicate(d)
 	case equalName(word, "on"):
-		s.kinds = balancer.KindError | balancer.KindTimeout
+		s = setting{kinds: balancer.KindError | balancer.KindTimeout}
 	case !equalName(word, "off"):
 		return p.refuse(d, word, `invalid value "`+word+`" in "proxy_next_upstream" directive, it must be "on" or "off"`, "")
 	}
@@ -381,16 +384,18 @@ func (p *parser) retryAt(b *block, ps *pass) balancer.Retry {
 // retry is the policy of the level where the pass is.
 func (ps *pass) retry(stream bool) balancer.Retry {
 	pol := ps.level.policy(ps.family())
+	on := pol[0]
 	r := balancer.Retry{
-		On:             pol[0].kinds,
+		On:             on.kinds,
+		NonIdempotent:  on.nonIdempotent,
 		Tries:          int(min(pol[1].n, 1<<31-1)),
 		Timeout:        millis(pol[2].n),
 		ConnectTimeout: millis(pol[3].n),
 		SendTimeout:    millis(pol[4].n),
 		ReadTimeout:    millis(pol[5].n),
 	}
-	if r.On&balancer.KindOff != 0 {
-		r.On = balancer.KindOff
+	if on.off || on.set && on.kinds == 0 { // non_idempotent alone passes nothing on either
+		r.Off, r.On, r.NonIdempotent = true, 0, false
 	}
 	if stream {
 		r.SendTimeout, r.ReadTimeout = millis(pol[6].n), millis(pol[6].n)

@@ -129,22 +129,16 @@ func (sc *Scenario) config(addrs map[string]string) (balancer.Config, error) {
 	if err != nil {
 		return balancer.Config{}, err
 	}
-	on, err := kinds(sc.NextUpstream)
+	retry, err := nextUpstream(sc.NextUpstream)
 	if err != nil {
 		return balancer.Config{}, err
 	}
-	c := balancer.Config{
-		Name:   Host,
-		Method: method,
-		Retry: balancer.Retry{
-			On:             on,
-			Tries:          sc.Tries,
-			Timeout:        sc.Timeout.Duration(),
-			ConnectTimeout: sc.ConnectTimeout.Duration(),
-			SendTimeout:    sc.SendTimeout.Duration(),
-			ReadTimeout:    sc.ReadTimeout.Duration(),
-		},
-	}
+	retry.Tries = sc.Tries
+	retry.Timeout = sc.Timeout.Duration()
+	retry.ConnectTimeout = sc.ConnectTimeout.Duration()
+	retry.SendTimeout = sc.SendTimeout.Duration()
+	retry.ReadTimeout = sc.ReadTimeout.Duration()
+	c := balancer.Config{Name: Host, Method: method, Retry: retry}
 	if !sc.Keepalive {
 		c.Keepalive = balancer.NoKeepalive
 	}
@@ -185,18 +179,24 @@ func (sc *Scenario) method() (peer.Method, error) {
 	return nil, fmt.Errorf("redispatch: unknown method %q", sc.Method)
 }
 
-// kinds reads the arguments of proxy_next_upstream.
-func kinds(names []string) (balancer.Kind, error) {
-	var set balancer.Kind
+// nextUpstream reads the arguments of proxy_next_upstream.
+func nextUpstream(names []string) (r balancer.Retry, err error) {
 next:
 	for _, name := range names {
-		for k := balancer.KindError; k <= balancer.KindOff; k <<= 1 {
+		switch name {
+		case "off":
+			return balancer.Retry{Off: true}, nil
+		case "non_idempotent":
+			r.NonIdempotent = true
+			continue
+		}
+		for k := balancer.KindError; k <= balancer.KindHTTP404; k <<= 1 {
 			if k.String() == name {
-				set |= k
+				r.On |= k
 				continue next
 			}
 		}
-		return 0, fmt.Errorf("redispatch: unknown kind %q", name)
+		return r, fmt.Errorf("redispatch: unknown kind %q", name)
 	}
-	return set, nil
+	return r, nil
 }

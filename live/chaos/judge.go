@@ -88,7 +88,7 @@ func (w *world) judge() *verdict {
 		if n, most := processed(marks), w.executions(); most > 0 && n > most {
 			v.fault("a request was processed too often", nil, "%v: %d times, at most %d\n\tattempts %s\n\tservers: %s", c, n, most, w.list(attempts), describe(marks))
 		}
-		if n := processed(marks); n > 1 && !c.idempotent() && w.kinds()&balancer.KindNonIdempotent == 0 {
+		if n := processed(marks); n > 1 && !c.idempotent() && !w.nonIdempotent {
 			v.fault("a request that is not idempotent was processed twice", nil, "%v\n\tattempts %s\n\tservers: %s", c, w.list(attempts), describe(marks))
 		}
 	}
@@ -142,7 +142,7 @@ func (w *world) classify(c *call, marks []mark, attempts []balancer.Attempt) (r 
 	on := w.kinds()
 	unprocessed := len(marks) > 0 && marks[len(marks)-1].by == s && marks[len(marks)-1].do.unprocessed
 	switch {
-	case on&balancer.KindOff != 0 && s != nil && (sick || unprocessed || w.mayBeStale(s)):
+	case w.off && s != nil && (sick || unprocessed || w.mayBeStale(s)):
 		return notListed, ""
 	case c.err == nil && on&kind == 0:
 		return ownAnswer, ""
@@ -150,7 +150,7 @@ func (w *world) classify(c *call, marks []mark, attempts []balancer.Attempt) (r 
 		return notListed, ""
 	case w.tries > 0 && len(attempts) >= w.tries && !c.noLive():
 		return outOfTries, ""
-	case !c.idempotent() && on&balancer.KindNonIdempotent == 0 && kind&balancer.KindConnect == 0 && !unprocessed && s != nil && (sick || w.mayBeStale(s)):
+	case !c.idempotent() && !w.nonIdempotent && kind&balancer.KindConnect == 0 && !unprocessed && s != nil && (sick || w.mayBeStale(s)):
 		return sentOnce, ""
 	case c.body >= withoutGetBody && c.bodyRead && s != nil && !w.remembers(c):
 		return bodySent, ""

@@ -31,17 +31,18 @@ type world struct {
 	seed   uint64
 	number int
 
-	wire     wire
-	parity   bool
-	method   peer.Method
-	on       balancer.Kind
-	tries    int
-	buffer   int64
-	names    bool // all servers are the addresses of one name
-	panics   bool // hooks panic
-	changes  bool // the set changes
-	workers  int
-	requests int
+	wire               wire
+	parity             bool
+	method             peer.Method
+	on                 balancer.Kind
+	off, nonIdempotent bool
+	tries              int
+	buffer             int64
+	names              bool // all servers are the addresses of one name
+	panics             bool // hooks panic
+	changes            bool // the set changes
+	workers            int
+	requests           int
 
 	servers []*server
 	ledger  *ledger
@@ -70,7 +71,12 @@ func newWorld(seed uint64, number, requests int) *world {
 	w.method = []peer.Method{nil, nil, leastconn.New(), leasttime.New(leasttime.LastByte), hash.New("$arg_id"),
 		hash.NewConsistent("$arg_id"), random.New(), random.NewTwo()}[r.IntN(8)]
 	const all = balancer.KindError | balancer.KindTimeout | balancer.KindInvalidHeader | balancer.KindHTTP503 | balancer.KindHTTP504 | balancer.KindHTTP429
-	w.on = []balancer.Kind{0, 0, 0, all, all, all, all | balancer.KindNonIdempotent, balancer.KindOff}[r.IntN(8)]
+	switch n := r.IntN(8); {
+	case n == 7:
+		w.off = true
+	case n > 2:
+		w.on, w.nonIdempotent = all, n == 6
+	}
 	if r.IntN(5) == 0 {
 		w.tries = 2
 	}
@@ -134,7 +140,7 @@ func (w *world) longest() time.Duration {
 
 // kinds is what is passed on to another peer.
 func (w *world) kinds() balancer.Kind {
-	if w.on == 0 {
+	if w.on == 0 && !w.off {
 		return balancer.KindError | balancer.KindTimeout
 	}
 	return w.on
@@ -219,7 +225,7 @@ func (w *world) start() (stop func(), err error) {
 // config is that of the upstream.
 func (w *world) config() balancer.Config {
 	c := balancer.Config{Name: upstreamName, Method: w.method, Servers: w.lines(nil), OnEvent: w.event,
-		Retry: balancer.Retry{On: w.on, Tries: w.tries, BufferBody: w.buffer,
+		Retry: balancer.Retry{On: w.on, Off: w.off, NonIdempotent: w.nonIdempotent, Tries: w.tries, BufferBody: w.buffer,
 			ConnectTimeout: patience, SendTimeout: patience, ReadTimeout: patience, DeadlineCounts: balancer.NeverCounts}}
 	start := time.Now()
 	c.Clock = func() time.Duration {

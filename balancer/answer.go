@@ -3,6 +3,8 @@ package balancer
 import (
 	"net/http"
 	"strings"
+
+	"github.com/trunklb/trunk/internal/ascii"
 )
 
 // setCookie returns the cookie of a name in the first Set-Cookie line that has it, as it
@@ -12,7 +14,7 @@ func setCookie(resp *http.Response, name string) string {
 		return ""
 	}
 	for _, line := range resp.Header["Set-Cookie"] {
-		if len(line) < len(name) || !strings.EqualFold(line[:len(name)], name) {
+		if !ascii.HasPrefixFold(line, name) {
 			continue
 		}
 		if v, ok := strings.CutPrefix(strings.TrimLeft(line[len(name):], " "), "="); ok {

@@ -93,6 +93,7 @@ func (x *exchange) loop() (*http.Response, error) {
 	for {
 		if binds {
 			x.req.Hint = x.up.sticky.hint(x.r)
+			binds = x.up.sticky.binding.Learns() // else it stays what it is
 		}
 		if err := x.get(); err != nil {
 			return x.giveUp(err)

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/trunklb/trunk/internal/ascii"
 )
 
 // turnBack turns the Location of an answer that points to the peer's own address
@@ -22,13 +24,13 @@ func (x *exchange) turnBack(resp *http.Response) {
 	host := u.Host
 	if u.Port() == "" {
 		port := "80"
-		if scheme := u.Scheme; strings.EqualFold(scheme, "https") || scheme == "" && strings.EqualFold(x.r.URL.Scheme, "https") {
+		if scheme := u.Scheme; ascii.EqualFold(scheme, "https") || scheme == "" && ascii.EqualFold(x.r.URL.Scheme, "https") {
 			port = "443"
 		}
 		host = net.JoinHostPort(u.Hostname(), port)
 	}
 	s := x.end.server()
-	if !strings.EqualFold(host, s.Addr) && !strings.EqualFold(host, s.Name) && !strings.EqualFold(u.Host, s.Name) {
+	if !ascii.EqualFold(host, s.Addr) && !ascii.EqualFold(host, s.Name) && !ascii.EqualFold(u.Host, s.Name) {
 		return
 	}
 	u.Scheme, u.Host = x.r.URL.Scheme, x.r.URL.Host

@@ -33,7 +33,13 @@ func newBinder(c *Config, clock func() time.Duration) (*binder, error) {
 		return nil, err
 	}
 	b := &binder{of: sticky.Describe(c.Sticky), binding: binding, own: c.Variables, texts: map[string]text{}}
+	name := binding.CookieName()
 	for _, s := range binding.Texts() {
+		if name != "" && s == "$cookie_"+name {
+			// A cookie's name may have characters that a variable's has not.
+			b.texts[s] = text{{variable: cookieNamed(name)}}
+			continue
+		}
 		if b.texts[s], err = compile(s, c.Variables); err != nil {
 			return nil, err
 		}
@@ -55,8 +61,7 @@ func (b *binder) values(r *http.Request, resp *http.Response) sticky.Values {
 	}
 }
 
-// hint returns the sid of the peer that the client is bound to, or "". It is
-// asked again before each retry.
+// hint returns the sid of the peer that the client is bound to, or "".
 func (b *binder) hint(r *http.Request) string {
 	sid, _ := b.binding.Hint(r.Context(), b.values(r, nil))
 	return sid

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/trunklb/trunk/internal/ascii"
 )
 
 // RoundTripper returns a transport that sends requests whose URL names the
@@ -134,7 +136,7 @@ func checkHost(name string) error {
 }
 
 func isHTTPS(r *http.Request) bool {
-	return r.URL.Scheme != "http" && strings.EqualFold(r.URL.Scheme, "https")
+	return r.URL.Scheme != "http" && ascii.EqualFold(r.URL.Scheme, "https")
 }
 
 func closeBody(r *http.Request) {
@@ -216,7 +218,7 @@ func Join(base http.RoundTripper, ups ...*Upstream) (http.RoundTripper, error) {
 	j := &joined{}
 	for i, u := range ups {
 		for _, t := range j.transports {
-			if strings.EqualFold(t.up.name, u.name) {
+			if ascii.EqualFold(t.up.name, u.name) {
 				return nil, &ConfigError{Server: -1, Field: "Name", Value: u.name, Reason: "is the name of another upstream"}
 			}
 		}

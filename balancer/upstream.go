@@ -6,11 +6,11 @@ import (
 	"net"
 	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/trunklb/trunk/internal/ascii"
 	"github.com/trunklb/trunk/internal/guard"
 	"github.com/trunklb/trunk/internal/wallclock"
 	"github.com/trunklb/trunk/peer"
@@ -184,5 +184,5 @@ func (u *Upstream) CloseIdleConnections() {
 
 // named reports whether a URL's host is the upstream's name.
 func (u *Upstream) named(r *url.URL) bool {
-	return r.Host == u.name || strings.EqualFold(r.Hostname(), u.name) || strings.EqualFold(r.Host, u.name)
+	return r.Host == u.name || ascii.EqualFold(r.Hostname(), u.name) || ascii.EqualFold(r.Host, u.name)
 }

@@ -8,6 +8,9 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/trunklb/trunk/internal/ascii"
+	"github.com/trunklb/trunk/internal/cookie"
 )
 
 // A VariableError is a text with a variable in it that nobody knows, or whose
@@ -127,11 +130,11 @@ func (p *part) eval(s *scope) string {
 // the zero part if there is none.
 func findVariable(name string, own map[string]func(*http.Request) string) part {
 	for n, f := range own {
-		if strings.EqualFold(n, name) {
+		if ascii.EqualFold(n, name) {
 			return part{variable: func(s *scope) string { return f(s.request) }}
 		}
 	}
-	name = strings.ToLower(name)
+	name = ascii.ToLower(name)
 	if v := clientVariables[name]; v != nil {
 		return part{variable: v, client: true}
 	}
@@ -154,7 +157,7 @@ var clientVariables = map[string]lookup{
 
 // variables are the others, as far as a request tells them.
 var variables = map[string]lookup{
-	"host":                      func(s *scope) string { return strings.ToLower(hostname(s.request)) },
+	"host":                      func(s *scope) string { return ascii.ToLower(hostname(s.request)) },
 	"uri":                       func(s *scope) string { return normalPath(s.request) },
 	"document_uri":              func(s *scope) string { return normalPath(s.request) },
 	"request_uri":               func(s *scope) string { return requestURI(s.request) },
@@ -181,7 +184,7 @@ var prefixes = []struct {
 	make   func(name string) lookup
 }{
 	{"arg_", func(name string) lookup { return func(s *scope) string { return argument(query(s.request), name) } }},
-	{"cookie_", func(name string) lookup { return func(s *scope) string { return cookie(s.request, name) } }},
+	{"cookie_", cookieNamed},
 	{"http_", func(name string) lookup {
 		key := textproto.CanonicalMIMEHeaderKey(strings.ReplaceAll(name, "_", "-"))
 		return func(s *scope) string { return header(s.request, key) }
@@ -272,12 +275,21 @@ func scheme(r *http.Request) string {
 	case r.URL == nil:
 		return ""
 	}
-	return strings.ToLower(r.URL.Scheme)
+	return ascii.ToLower(r.URL.Scheme)
 }
 
+// contentLength returns the Content-Length as it came, or as a client will send it:
+// net/http sends a 0 with the methods that usually have a body.
 func contentLength(r *http.Request) string {
-	if r.ContentLength > 0 || r.ContentLength == 0 && r.Header["Content-Length"] != nil {
+	switch {
+	case r.ContentLength > 0:
 		return strconv.FormatInt(r.ContentLength, 10)
+	case r.ContentLength < 0, r.Body != nil && r.Body != http.NoBody && r.RequestURI == "":
+		return ""
+	case r.Header["Content-Length"] != nil:
+		return "0"
+	case r.RequestURI == "" && (r.Method == http.MethodPost || r.Method == http.MethodPut || r.Method == http.MethodPatch):
+		return "0"
 	}
 	return ""
 }
@@ -300,34 +312,16 @@ func argument(query, name string) string {
 	for query != "" {
 		var arg string
 		arg, query, _ = strings.Cut(query, "&")
-		if k, v, ok := strings.Cut(arg, "="); ok && strings.EqualFold(k, name) {
+		if k, v, ok := strings.Cut(arg, "="); ok && ascii.EqualFold(k, name) {
 			return v
 		}
 	}
 	return ""
 }
 
-// cookie returns the first cookie of a name, as it was sent. The case of the
-// name does not matter.
-func cookie(r *http.Request, name string) string {
-	for _, line := range r.Header["Cookie"] {
-		for line != "" {
-			line = strings.TrimLeft(line, " ")
-			if len(line) >= len(name) && strings.EqualFold(line[:len(name)], name) {
-				after := strings.TrimLeft(line[len(name):], " ")
-				if v, ok := strings.CutPrefix(after, "="); ok {
-					v, _, _ = strings.Cut(strings.TrimLeft(v, " "), ";")
-					return v
-				}
-			}
-			end := strings.IndexAny(line, ";,")
-			if end < 0 {
-				break
-			}
-			line = line[end+1:]
-		}
-	}
-	return ""
+// cookieNamed is $cookie_NAME.
+func cookieNamed(name string) lookup {
+	return func(s *scope) string { return cookie.Find(s.request.Header["Cookie"], name) }
 }
 
 // clientAddr returns the client's address: the one that was given for the

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"io"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -32,6 +33,15 @@ func made(t *testing.T, url string) *http.Request {
 	return r
 }
 
+// posted is a client's request with that body.
+func posted(method string, body io.Reader) *http.Request {
+	r, err := http.NewRequest(method, "http://backend/", body)
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
 func TestVariables(t *testing.T) {
 	server := received(t, `POST //a/./b/../c%20d?x=1&Y=%41&x=2&e= HTTP/1.1
 Host: Example.COM:8080
@@ -52,6 +62,7 @@ Authorization: Basic dXNlcjpwYXNz`)
 	secure.TLS = &tls.ConnectionState{}
 	unix := received(t, "GET / HTTP/1.1\nHost: x")
 	unix.RemoteAddr = "@"
+	cookies := received(t, "GET / HTTP/1.1\nHost: x\nCookie: prefs=1,srv=b; srv\nCookie: srv=c")
 	client := made(t, "https://Backend:443/p/a%2Fth?q=1&u=42")
 	hosted := made(t, "http://backend/")
 	hosted.Host = "Other"
@@ -87,6 +98,8 @@ Authorization: Basic dXNlcjpwYXNz`)
 		{"$cookie_b", server, "2"},
 		{"$cookie_c", server, "3"},
 		{"$cookie_none", server, ""},
+		{"$cookie_srv", cookies, "c"},
+		{"$arg_sid", received(t, "GET /?\u017Fid=8&sid=9 HTTP/1.1\nHost: x"), "9"},
 		{"$http_cookie", server, "a=1; Sess=abc; b=2; c = 3"},
 		{"$http_user_agent", server, "curl"},
 		{"$http_x_multi", server, "one, two"},
@@ -108,6 +121,15 @@ Authorization: Basic dXNlcjpwYXNz`)
 		{"$binary_remote_addr", server, "\xc0\x00\x02\x07"},
 		{"$proxy_add_x_forwarded_for", server, "10.9.8.7, 192.0.2.7"},
 		{"$proxy_add_x_forwarded_for", mapped, "192.0.2.9"},
+		{"$content_length", server, "0"},
+		{"$content_length", v6, ""},
+		{"$content_length", client, ""},
+		{"$content_length", posted("POST", nil), "0"}, // net/http sends it
+		{"$content_length", posted("PUT", http.NoBody), "0"},
+		{"$content_length", posted("PATCH", nil), "0"},
+		{"$content_length", posted("DELETE", nil), ""},
+		{"$content_length", posted("POST", strings.NewReader("abc")), "3"},
+		{"$content_length", posted("POST", io.MultiReader()), ""}, // chunked
 		{"$content_type", server, "text/plain"},
 		{"$remote_user", server, "user"},
 		{"$host$request_uri", client, "backend/p/a%2Fth?q=1&u=42"},

@@ -101,3 +101,15 @@ func TestBackup(t *testing.T) {
 	lb.Advance(11 * time.Second)
 	require.Equal(t, "a", lb.Picks(1), "a can be had again")
 }
+
+// nginx multiplies unsigned: 20 requests * 461168601842738791 is more than 2^63.
+func TestGreatWeights(t *testing.T) {
+	lb := machine.NewTrial(t, leastconn.New(), "a weight=461168601842738791", "b")
+	for range 20 {
+		lb.HoldOn("b", nil)
+	}
+	for range 21 {
+		lb.HoldOn("a", nil)
+	}
+	require.Equal(t, "a", lb.One(peer.Next, nil))
+}

@@ -146,14 +146,14 @@ func (s *selector) setMean(g *peer.Group, r *peer.Request, now peer.Now) {
 	if !s.FairStart {
 		return
 	}
-	sum, known := int64(0), int64(0)
+	sum, known := uint64(0), uint64(0)
 	for _, i := range g.Candidates(r, now) {
-		if avg := *s.average(g.Times(i)); avg != 0 {
+		if avg := uint64(*s.average(g.Times(i))); avg != 0 {
 			sum += min(avg, ceiling)
 			known++
 		}
 	}
-	s.mean = uint64(sum / max(known, 1))
+	s.mean = sum / max(known, 1)
 }
 
 // load is eta. With inflight each look at a peer moves the average age of what it has in

@@ -332,6 +332,42 @@ func TestQ3(t *testing.T) {
 	}
 }
 
+// Quirk Q8: a stream that ends well before its connection is known moves a connect time
+// that is known towards 2^64-1 ms. An unknown one stays unknown. balancer frees so only
+// where Nginx.CancelIsOK says that a caller who goes away during the connect is one.
+func TestQ8(t *testing.T) {
+	for _, mode := range []leasttime.Mode{leasttime.Connect, leasttime.FirstByte, leasttime.LastByte} {
+		lb := machine.NewTrial(t, leasttime.New(mode), "a", "b down")
+		stream := func(connect bool) {
+			r := lb.Begin(func(r *peer.Request) { r.Stream = true })
+			require.Equal(t, "a", r.Get())
+			lb.Advance(10 * ms)
+			if connect {
+				require.NoError(t, lb.Connected(&r.Request))
+			}
+			r.Free(peer.OK)
+		}
+		stream(false)
+		require.Zero(t, lb.Of("a").Times.Connect)
+		stream(true)
+		require.EqualValues(t, 10, lb.Of("a").Times.Connect)
+		stream(false)
+		require.EqualValues(t, 922337203685477632, lb.Of("a").Times.Connect, "0.05 * (2^64-1) + 0.95 * 10")
+		stream(true)
+		require.EqualValues(t, 876220343501203712, lb.Of("a").Times.Connect)
+		for range 30 { // beyond 2^63, where the average is a negative number of Go's
+			stream(false)
+		}
+		require.Greater(t, uint64(lb.Of("a").Times.Connect), uint64(1)<<63)
+	}
+}
+
+// nginx multiplies unsigned: 20 ms * 461168601842738791 is more than 2^63.
+func TestGreatWeights(t *testing.T) {
+	lb := machine.NewTrial(t, leasttime.New(leasttime.Header), "a weight=461168601842738791", "b")
+	require.Equal(t, "a", lb.One(peer.Next, nil))
+}
+
 // With inflight a pick changes peers that it does not take: whoever has requests
 // in flight has their age averaged.
 func TestInflightObservesAll(t *testing.T) {

@@ -5,14 +5,19 @@ import (
 	"github.com/trunklb/trunk/peer"
 )
 
-// average moves avg towards v by a twentieth. The conversions keep the compiler from
-// fusing a product and the sum into one instruction, which would round once
-// instead of twice and differ from nginx on some processors.
+// average moves avg towards v by a twentieth. Both are the bits of unsigned numbers,
+// as in nginx. The conversions keep the compiler from fusing a product and the sum
+// into one instruction, which would round once instead of twice and differ from nginx on
+// some processors.
 func average(avg, v int64) int64 {
 	if avg == 0 {
 		return v
 	}
-	return int64(0.5 + float64(float64(float64(v)*0.05)+float64(float64(avg)*0.95)))
+	sum := 0.5 + float64(float64(float64(uint64(v))*0.05)+float64(float64(uint64(avg))*0.95))
+	if sum >= 1<<64 {
+		return 0 // undefined in C; what amd64 makes of it
+	}
+	return int64(uint64(sum))
 }
 
 // taken counts the request in flight.
@@ -95,8 +100,13 @@ func (s *selector) freed(g *peer.Group, r *peer.Request, i int, o peer.Outcome, 
 	}
 	if r.Stream {
 		t.Response = average(t.Response, response)
-		s.atFree(Connect, &t.Connect, m.Connect)
-		s.atFree(FirstByte, &t.Header, m.FirstByte)
+		if m.Connect != scratch.Unknown || t.Connect != 0 {
+			// An unknown time moves a known average, as 2^64-1 (quirk Q8).
+			s.atFree(Connect, &t.Connect, m.Connect)
+		}
+		if m.FirstByte != scratch.Unknown {
+			s.atFree(FirstByte, &t.Header, m.FirstByte)
+		}
 	} else if m.Header != scratch.Unknown {
 		t.Response = average(t.Response, response)
 		s.atFree(Header, &t.Header, m.Header)
@@ -121,9 +131,9 @@ func (s *selector) measured(r *peer.Request) bool {
 	}
 }
 
-// atFree averages a time that is known and was not averaged at its event.
+// atFree averages a time that was not averaged at its event.
 func (s *selector) atFree(what Mode, avg *int64, age int64) {
-	if age != scratch.Unknown && !(s.Inflight && s.Mode == what) {
+	if !(s.Inflight && s.Mode == what) {
 		*avg = average(*avg, age)
 	}
 }

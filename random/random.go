@@ -133,7 +133,9 @@ func (s two) pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 
 // lessLoaded returns the second peer, unless its conns / weight is greater.
 func lessLoaded(g *peer.Group, first, second int) int {
-	if g.Conns(second)*g.Weight(first) > g.Conns(first)*g.Weight(second) {
+	c1, w1 := uint64(g.Conns(first)), uint64(g.Weight(first))
+	c2, w2 := uint64(g.Conns(second)), uint64(g.Weight(second))
+	if c2*w1 > c1*w2 { // unsigned, as in nginx
 		return first
 	}
 	return second

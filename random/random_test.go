@@ -13,6 +13,19 @@ import (
 	"github.com/trunklb/trunk/random"
 )
 
+// nginx multiplies unsigned: 20 requests * 461168601842738791 is more than 2^63.
+func TestGreatWeights(t *testing.T) {
+	lb := machine.NewTrial(t, random.NewTwo(), "a", "b weight=461168601842738791")
+	for range 20 {
+		lb.HoldOn("a", nil)
+	}
+	for range 21 {
+		lb.HoldOn("b", nil)
+	}
+	lb.SetDraws(0, 5)
+	require.Equal(t, "b", lb.Picks(1))
+}
+
 // A draw is taken modulo the total weight, and the peer is the one in whose range
 // it falls. A peer that cannot be had is drawn again.
 func TestDraw(t *testing.T) {

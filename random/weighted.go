@@ -33,7 +33,7 @@ func (s weighted) pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 // first, and would have with one request more on either. Without the latter a
 // light peer would win whenever the heavy one has anything to do.
 func relieves(g *peer.Group, second, first int) bool {
-	c1, w1 := g.Conns(first), g.Weight(first)
-	c2, w2 := g.Conns(second), g.Weight(second)
+	c1, w1 := uint64(g.Conns(first)), uint64(g.Weight(first))
+	c2, w2 := uint64(g.Conns(second)), uint64(g.Weight(second))
 	return c2*w1 < c1*w2 && (c2+1)*w1 < (c1+1)*w2
 }

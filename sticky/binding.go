@@ -44,14 +44,26 @@ func New(s Sticky, o *Options) (*Binding, error) {
 	return s.bind(o)
 }
 
+// CookieName returns Cookie.Name; "" for Route and Learn.
+func (b *Binding) CookieName() string {
+	if b.cookie == nil {
+		return ""
+	}
+	return b.cookie.Name
+}
+
+// Learns reports whether what has been learned since may change the hint of a request.
+func (b *Binding) Learns() bool { return b.learn != nil }
+
 // Texts returns the texts with variables in them that the Binding will ask a
-// Values for, so that they can be checked and prepared beforehand. Route.Func
+// Values for, so that they can be checked and prepared beforehand. The first one of a
+// Cookie is "$cookie_" and its name, whatever characters that has. Route.Func
 // may ask for others.
 func (b *Binding) Texts() []string {
 	var all []string
 	switch {
 	case b.cookie != nil:
-		all = []string{cookieHeader, b.cookie.Domain, b.cookie.SameSite}
+		all = []string{b.cookie.variable(), b.cookie.Domain, b.cookie.SameSite}
 	case b.route != nil:
 		all = b.route.Variables
 	case b.learn != nil:
@@ -78,7 +90,7 @@ func (b *Binding) Hint(ctx context.Context, v Values) (string, error) {
 	var err error
 	switch {
 	case b.cookie != nil:
-		sid = b.cookie.read(v.of(cookieHeader))
+		sid = b.cookie.read(v.of(b.cookie.variable()))
 	case b.route != nil:
 		sid = b.route.sid(v)
 	case b.learn != nil:

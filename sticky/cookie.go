@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/trunklb/trunk/internal/ascii"
 )
 
 // Cookie is nginx's sticky cookie: the peer's sid is sent to the client in a
@@ -146,7 +148,7 @@ func (c *cookie) expiry(t []byte, now time.Duration) []byte {
 }
 
 func isSameSite(s string) bool {
-	return strings.EqualFold(s, "strict") || strings.EqualFold(s, "lax") || strings.EqualFold(s, "none")
+	return ascii.EqualFold(s, "strict") || ascii.EqualFold(s, "lax") || ascii.EqualFold(s, "none")
 }
 
 // hasControl reports whether s has a control character, which would end or garble a

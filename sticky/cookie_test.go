@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/trunklb/trunk/internal/cookie"
 	"github.com/trunklb/trunk/peer"
 	"github.com/trunklb/trunk/sticky"
 )
@@ -62,11 +63,11 @@ func at(now time.Duration) *sticky.Options {
 	return &sticky.Options{Clock: func() time.Duration { return now }}
 }
 
-// values knows nginx's variables $arg_x and $http_cookie.
+// values knows nginx's variables $arg_x and $cookie_x.
 func (r *record) values(text string) string {
 	return variable.ReplaceAllStringFunc(text, func(name string) string {
-		if name == "$http_cookie" {
-			return r.RequestCookie
+		if name, ok := strings.CutPrefix(name, "$cookie_"); ok {
+			return cookie.Find([]string{r.RequestCookie}, name)
 		}
 		for arg := range strings.SplitSeq(r.Args, "&") {
 			if n, value, _ := strings.Cut(arg, "="); "$arg_"+n == name {
@@ -238,8 +239,8 @@ func TestTexts(t *testing.T) {
 		config sticky.Sticky
 		want   []string
 	}{
-		{sticky.Cookie{Name: "$name", Path: "$uri", Domain: "x.test", SameSite: "lax"}, []string{"$http_cookie"}},
-		{sticky.Cookie{Name: "a", Domain: "$arg_d", SameSite: "$arg_s"}, []string{"$http_cookie", "$arg_d", "$arg_s"}},
+		{sticky.Cookie{Name: "$name", Path: "$uri", Domain: "x.test", SameSite: "lax"}, []string{"$cookie_$name"}},
+		{sticky.Cookie{Name: "a", Domain: "$arg_d", SameSite: "$arg_s"}, []string{"$cookie_a", "$arg_d", "$arg_s"}},
 		{sticky.Route{Variables: []string{"$cookie_r", "$arg_r"}}, []string{"$cookie_r", "$arg_r"}},
 		{sticky.Learn{Create: []string{"$upstream_cookie_s"}, Lookup: []string{"$cookie_s", "$arg_s"}},
 			[]string{"$upstream_cookie_s", "$cookie_s", "$arg_s"}},

@@ -3,6 +3,7 @@ package sticky_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/trunklb/trunk/leastconn"
@@ -28,7 +29,10 @@ func Example() {
 	}
 	ctx := context.Background()
 	for _, cookies := range []string{"", "theme=dark; srv=b", "srv=b", "srv=forged"} {
-		values := func(string) string { return cookies } // of $http_cookie
+		values := func(string) string { // of $cookie_srv
+			_, value, _ := strings.Cut(cookies, "srv=")
+			return value
+		}
 		var r peer.Request
 		if r.Hint, err = binding.Hint(ctx, values); err != nil {
 			panic(err)

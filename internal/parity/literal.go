@@ -13,7 +13,7 @@ import (
 
 // Literal makes the literal model of a scenario. It is a Factory.
 func Literal(s *Scenario, random func() uint32) (Subject, error) {
-	l := &literal{requests: map[int]*model.Request{}}
+	l := &literal{requests: map[int]*model.Request{}, ops: map[int]*Op{}}
 	l.config = model.Config{Stream: s.Proto == "stream", Random: random, Servers: literalServers(s.Servers)}
 	for _, line := range s.Directives {
 		if err := l.directive(line); err != nil {
@@ -52,6 +52,7 @@ type literal struct {
 	config   model.Config
 	balancer *model.Balancer
 	requests map[int]*model.Request
+	ops      map[int]*Op // that began them
 
 	// The variables that the sticky directive names.
 	route, create, lookup []string
@@ -166,10 +167,17 @@ func (l *literal) Request(id int, op *Op) (int, error) {
 		in.Hint = firstOf(l.route, op.Variable)
 	case model.StickyLearn:
 		in.Lookup = firstOf(l.lookup, op.Variable)
+		in.Created = l.created(op, "")
 	}
+	l.ops[id] = op
 	r := l.balancer.Begin(in)
 	l.requests[id] = r
 	return r.Tries(), nil
+}
+
+// created is the session id that the request, or its answer with that cookie, creates.
+func (l *literal) created(op *Op, setCookie string) string {
+	return firstOf(l.create, func(name string) string { return op.Answered(name, setCookie) })
 }
 
 // firstOf is the first of the variables' values that is not empty.
@@ -223,8 +231,7 @@ func (l *literal) Header(id int, ms int64, setCookie string, told bool) error {
 	if err != nil || !told {
 		return err
 	}
-	created := firstOf(l.create, func(name string) string { return UpstreamVariable(name, setCookie) })
-	l.balancer.Header(r, ms, created)
+	l.balancer.Header(r, ms, l.created(l.ops[id], setCookie))
 	return nil
 }
 
@@ -251,6 +258,7 @@ func (l *literal) Next(id int, state string) (freed bool, tries int, err error) 
 func (l *literal) Fin(id int, state string, ms int64) (freed bool, tries int, err error) {
 	freed, tries, err = l.free(id, state, ms)
 	delete(l.requests, id)
+	delete(l.ops, id)
 	return freed, tries, err
 }
 

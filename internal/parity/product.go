@@ -149,10 +149,7 @@ type trunkRequest struct {
 
 // value looks up the variables of the request and the answer. It is a sticky.Values.
 func (r *trunkRequest) value(text string) string {
-	if text == "$http_cookie" {
-		return strings.Join(r.op.Cookies, "; ")
-	}
-	return cmp.Or(r.op.Variable(text), UpstreamVariable(text, r.answered))
+	return r.op.Answered(text, r.answered)
 }
 
 func (p *trunkSubject) Time(sec, ms int64) { p.now = time.Duration(ms) * time.Millisecond }
@@ -193,24 +190,30 @@ func (p *trunkSubject) Get(id int) (Got, error) {
 	return got, err
 }
 
-// The product times events by its own clock; the recordings' times are that
-// clock's too.
+// since makes it ms since the request's get. The product times events by its own clock,
+// which nearly all recordings do too; in some an event has a time of its own.
+func (p *trunkSubject) since(id int, ms int64) *trunkRequest {
+	r := p.requests[id]
+	r.Scratch.Start = p.now.Milliseconds() - ms
+	return r
+}
 
-func (p *trunkSubject) Header(id int, _ int64, setCookie string, told bool) error {
+func (p *trunkSubject) Header(id int, ms int64, setCookie string, told bool) error {
 	if !told {
 		return nil
 	}
-	r := p.requests[id]
+	r := p.since(id, ms)
 	r.answered = setCookie
 	at, _ := p.upstream.Peer(&r.Request)
 	return errors.Join(p.upstream.Header(&r.Request), p.binding.Header(context.Background(), at.SID, r.value))
 }
 
-func (p *trunkSubject) Notify(id int, what string, _ int64) error {
+func (p *trunkSubject) Notify(id int, what string, ms int64) error {
+	r := p.since(id, ms)
 	if what == "connect" {
-		return p.upstream.Connected(&p.requests[id].Request)
+		return p.upstream.Connected(&r.Request)
 	}
-	return p.upstream.FirstByte(&p.requests[id].Request)
+	return p.upstream.FirstByte(&r.Request)
 }
 
 var productOutcomes = map[string]peer.Outcome{"OK": peer.OK, "FAILED": peer.Failed, "NEXT": peer.Next}
@@ -232,7 +235,8 @@ func (p *trunkSubject) Next(id int, state string) (bool, int, error) {
 	return true, r.Tries(), err
 }
 
-func (p *trunkSubject) Fin(id int, state string, _ int64) (bool, int, error) {
+func (p *trunkSubject) Fin(id int, state string, ms int64) (bool, int, error) {
+	p.since(id, ms)
 	return p.Next(id, state)
 }
 

@@ -65,6 +65,31 @@ func TestReplayOfASoundRecording(t *testing.T) {
 	require.Equal(t, 2, n)
 }
 
+// learned is a recording of a session that the request itself creates, in its argument r:
+// sticky learn takes any variable.
+const learned = `{"name":"learned","proto":"http","directives":["sticky learn create=$arg_r lookup=$arg_s zone=z:1m"],"note":"",
+"servers":[
+{"group":0,"name":"127.0.0.1:9001","server":"a","weight":1,"max_conns":0,"max_fails":1,"fail_timeout":10,"sid":"a"},
+{"group":0,"name":"127.0.0.1:9002","server":"b","weight":1,"max_conns":0,"max_fails":1,"fail_timeout":10,"sid":"b"}],
+"ops":[
+{"op":"time","sec":1000,"ms":1000007},
+{"op":"req","id":1,"args":"r=x","tries":2},
+{"op":"get","id":1,"peer":[0,0],"tries":2,"changed":{"0/0":{"conns":1,"checked":1000,"cw":-1},"0/1":{"cw":1}}},
+{"op":"fin","id":1,"state":"OK","freed":true,"response_time":0,"tries":1,"changed":{"0/0":{"conns":0}}},
+{"op":"sessions","want":[["9dd4e461268c8034f5c8564e155c67a6","a"]]},
+{"op":"req","id":2,"args":"s=x","tries":2},
+{"op":"get","id":2,"peer":[0,0],"tries":2,"changed":{"0/0":{"conns":1}}},
+{"op":"fin","id":2,"state":"OK","freed":true,"response_time":0,"tries":1,"changed":{"0/0":{"conns":0}}}]}
+`
+
+func TestSessionsAreLearnedFromAnyVariable(t *testing.T) {
+	for s, err := range Scenarios(write(t, learned)) {
+		require.NoError(t, err)
+		require.NoError(t, Replay(s, Literal), "the model")
+		require.NoError(t, Replay(s, Product), "the product")
+	}
+}
+
 // A replayer that overlooks something proves nothing: here each expectation of
 // the sound recording is falsified in turn.
 func TestReplayFindsTheDifference(t *testing.T) {

@@ -1,6 +1,7 @@
 package parity
 
 import (
+	"cmp"
 	"compress/gzip"
 	"crypto/md5"
 	"encoding/hex"
@@ -14,6 +15,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	cookies "github.com/trunklb/trunk/internal/cookie"
 )
 
 // Scenario is one recorded run of one upstream: a line of a METHOD.jsonl.gz.
@@ -191,9 +194,14 @@ func (op *Op) Variable(name string) string {
 		return pair(strings.Split(op.Args, "&"), arg)
 	}
 	if cookie, ok := strings.CutPrefix(name, "$cookie_"); ok {
-		return pair(op.Cookies, cookie)
+		return cookies.Find([]string{strings.Join(op.Cookies, "; ")}, cookie)
 	}
 	return ""
+}
+
+// Answered is Variable once the answer's cookie is known.
+func (op *Op) Answered(name, setCookie string) string {
+	return cmp.Or(op.Variable(name), UpstreamVariable(name, setCookie))
 }
 
 // UpstreamVariable looks up $upstream_cookie_NAME in the answer's cookie.

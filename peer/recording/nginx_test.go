@@ -35,10 +35,13 @@ const traces = "../../internal/parity/testdata/traces"
 func eachFile(t *testing.T, test func(t *testing.T, path string)) {
 	paths, err := filepath.Glob(filepath.Join(traces, "*.jsonl.gz"))
 	require.NoError(t, err)
-	require.Len(t, paths, 32)
+	require.Len(t, paths, 35)
 	for i, path := range paths {
 		if testing.Short() && i%4 != 0 {
 			continue
+		}
+		if strings.Contains(path, "unconnected") {
+			continue // its events have times of their own, which are not the clock's
 		}
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".jsonl.gz"), func(t *testing.T) {
 			t.Parallel()
@@ -56,7 +59,7 @@ func TestRecordingsOfNginxReplay(t *testing.T) {
 		z, err := gzip.NewReader(f)
 		require.NoError(t, err)
 		result, err := recording.Replay(z, nil)
-		if strings.Contains(path, "sticky") {
+		if strings.Contains(path, "sticky") || strings.Contains(path, "cookie") {
 			require.ErrorIs(t, err, recording.ErrNoHints)
 			return
 		}
@@ -113,9 +116,6 @@ type call struct {
 }
 
 func (c *call) value(text string) string {
-	if text == "$http_cookie" {
-		return strings.Join(c.op.Cookies, "; ")
-	}
 	return cmp.Or(c.op.Variable(text), parity.UpstreamVariable(text, c.answered))
 }
 

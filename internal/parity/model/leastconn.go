@@ -39,5 +39,6 @@ func leastLoaded(list []*peer) []*peer {
 	return tied
 }
 
-// load is p's side of the cross multiplication by which p and q are compared.
-func load(p, q *peer) int64 { return p.Conns * int64(q.Weight) }
+// load is p's side of the cross multiplication by which p and q are compared. What 64
+// bits do not hold wraps.
+func load(p, q *peer) uint64 { return uint64(p.Conns) * uint64(q.Weight) }

@@ -32,7 +32,7 @@ func (b *Balancer) quickest(list []*peer) (best *peer, bestETA int64, tied bool)
 			best, bestETA = p, eta
 			continue
 		}
-		switch mine, its := eta*int64(best.Weight), bestETA*int64(p.Weight); {
+		switch mine, its := uint64(eta)*uint64(best.Weight), uint64(bestETA)*uint64(p.Weight); {
 		case mine < its:
 			best, bestETA, tied = p, eta, false
 		case mine == its:
@@ -51,7 +51,7 @@ func (b *Balancer) settle(list []*peer, first *peer, bestETA int64) *peer {
 		if p.id.Index < first.id.Index {
 			continue
 		}
-		if b.eta(p)*int64(t.best.Weight) == bestETA*int64(p.Weight) {
+		if uint64(b.eta(p))*uint64(t.best.Weight) == uint64(bestETA)*uint64(p.Weight) {
 			t.add(p)
 		}
 	}
@@ -61,19 +61,19 @@ func (b *Balancer) settle(list []*peer, first *peer, bestETA int64) *peer {
 
 // eta is the time that a request more is expected to take at the peer.
 func (b *Balancer) eta(p *peer) int64 {
-	rt := *b.modeTime(p)
+	rt := uint64(*b.modeTime(p))
 	if idle := b.now() - p.Checked; idle > p.FailTimeout {
-		rt >>= (idle / (p.FailTimeout + 1)) % 64 // quirk Q3
+		rt >>= uint64(idle/(p.FailTimeout+1)) % 64 // quirk Q3
 	}
 	if p.InflightReqs > 0 {
-		rt = max(rt, p.InflightTime)
+		rt = max(rt, uint64(p.InflightTime))
 	}
 	if rt > 5000 {
 		rt = 5000
 	} else {
 		rt += 20 - rt%20
 	}
-	return rt * (1 + p.Conns)
+	return int64(rt) * (1 + p.Conns)
 }
 
 // modeTime is the average that the mode compares.
@@ -88,14 +88,19 @@ func (b *Balancer) modeTime(p *peer) *int64 {
 	}
 }
 
-// average moves an average towards v (§7). The conversions keep a compiler
-// from fusing the multiplications with the addition.
+// average moves an average towards v (§7); both are the bits of unsigned numbers. The
+// conversions keep a compiler from fusing the multiplications with the addition. A
+// sum of 2^64 and more is undefined in C; amd64 makes 0 of it.
 func average(avg *int64, v int64) {
 	if *avg == 0 {
 		*avg = v
 		return
 	}
-	*avg = int64(0.5 + (float64(float64(v)*0.05) + float64(float64(*avg)*0.95)))
+	sum := 0.5 + (float64(float64(uint64(v))*0.05) + float64(float64(uint64(*avg))*0.95))
+	if sum >= 1<<64 {
+		sum = 0
+	}
+	*avg = int64(uint64(sum))
 }
 
 // updateInflightTime averages the age of the requests in flight at the peer.
@@ -185,8 +190,9 @@ func (b *Balancer) freeTimes(r *Request, p *peer, o Outcome, responseTime int64)
 	if r.firstByteTime >= 0 && !b.averagedAtEvent(Header) && !b.averagedAtEvent(FirstByte) {
 		average(&p.HeaderTime, r.firstByteTime)
 	}
-	if r.connectTime >= 0 && !b.averagedAtEvent(Connect) {
-		average(&p.ConnectTime, r.connectTime)
+	unknown := r.connectTime < 0 && (!b.config.Stream || p.ConnectTime == 0)
+	if !unknown && !b.averagedAtEvent(Connect) {
+		average(&p.ConnectTime, r.connectTime) // 2^64-1 where it is not known (quirk Q8)
 	}
 }
 

@@ -208,7 +208,10 @@ type Input struct {
 	Client netip.Addr // of IPHash; the zero Addr is no IP address (a unix socket)
 	Hint   string     // sticky cookie and route: the sid that came with the request
 	Lookup string     // sticky learn: the session id that came with the request
-	Tries  int        // next_upstream_tries; 0: no limit
+	// Created is, for sticky learn, the session id that the request creates by itself:
+	// create=$arg_x. Header brings what the answer creates.
+	Created string
+	Tries   int // next_upstream_tries; 0: no limit
 }
 
 // Request is one request, with all its attempts.
@@ -230,7 +233,7 @@ type Request struct {
 	connectTime   int64 // -1: not known
 	firstByteTime int64 // -1: not known; in http the header time
 
-	created   string // sticky learn: the id in the present attempt's answer
+	created   string // sticky learn: the id that the present attempt creates
 	setCookie string
 }
 
@@ -272,7 +275,7 @@ func (r *Request) Held() (Peer, bool) {
 
 // Get asks for a peer and takes it. It reports false when there is none: BUSY.
 func (b *Balancer) Get(r *Request) (Peer, bool) {
-	r.created, r.connectTime, r.firstByteTime = "", -1, -1
+	r.created, r.connectTime, r.firstByteTime = r.in.Created, -1, -1
 	p := b.pick(r)
 	if p == nil {
 		return Peer{}, false

@@ -28,7 +28,7 @@
 //
 // The fields of the object:
 //
-//	version       1; nginx's recordings have none
+//	version       2; 1 is still read; nginx's recordings have none
 //	name, note    for the reader
 //	redacted      true: texts were replaced as the recording was written
 //	directives    the method as in an upstream block; none: round robin
@@ -45,12 +45,14 @@
 //
 // A server has "group" (0 primary, 1 backup), "name" (address), "server" (name),
 // "weight", "max_conns", "max_fails", "fail_timeout" (seconds; "fail_timeout_ns":
-// the rest), "down", "drain", "sid", "resolve", "service". Zeros are nginx's own.
+// the rest), "down", "drain", "sid", "resolve", "service", and since version 2 "tls_name",
+// "host", "zone", "slow_start" (ns), "labels" (an object). Zeros are nginx's own.
 //
 // An operation has "op" and, but for the first and last of this list, the "id" of its
 // request:
 //
-//	time      the clock says "ms" ("sec": in seconds; "ns": the rest)
+//	time      the clock says "at", in RFC 3339; up to version 1 it was "ms" since the Unix
+//	          epoch ("sec": in seconds; "ns": the rest)
 //	req       a request begins; "tries_cap" is its MaxTries. "over": that request's
 //	          memory is taken over, so it is over
 //	get       a peer is asked for: "peer" [group, index], or null: none

@@ -31,14 +31,13 @@ type (
 // noClient is the "ip" of a client that has no address.
 const noClient = "unix:"
 
+// wallTime is a time of the clock as time.Time.
+func wallTime(t time.Duration) time.Time { return time.Unix(0, int64(t)).UTC() }
+
 func appendTime(b []byte, t time.Duration) []byte {
-	b = append(b, `{"op":"time"`...)
-	b = appendInt(b, "sec", int64(t/time.Second))
-	b = appendInt(b, "ms", int64(t/time.Millisecond))
-	if rest := t % time.Millisecond; rest != 0 {
-		b = appendInt(b, "ns", int64(rest))
-	}
-	return append(b, '}')
+	b = append(b, `{"op":"time","at":"`...)
+	b = wallTime(t).AppendFormat(b, time.RFC3339Nano)
+	return append(b, `"}`...)
 }
 
 // appendOperation writes what was asked of a request, and then what came of it.

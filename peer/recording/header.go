@@ -14,7 +14,7 @@ import (
 )
 
 // version is of the format that is written.
-const version = 1
+const version = 2
 
 // header is a recording but for its operations.
 type header struct {
@@ -92,6 +92,12 @@ type server struct {
 	SID           text  `json:"sid"`
 	Resolve       bool  `json:"resolve,omitempty"`
 	Service       text  `json:"service,omitempty"`
+
+	TLSName   text          `json:"tls_name,omitempty"`
+	Host      text          `json:"host,omitempty"`
+	Zone      text          `json:"zone,omitempty"`
+	SlowStart time.Duration `json:"slow_start,omitempty"`
+	Labels    peer.Labels   `json:"labels,omitzero"`
 }
 
 func newServers(set *peer.Set) (list []server) {
@@ -102,6 +108,7 @@ func newServers(set *peer.Set) (list []server) {
 				Group: gi, Name: text(s.Addr), Server: text(s.Name), Weight: s.Weight, MaxConns: s.MaxConns, MaxFails: s.MaxFails,
 				FailTimeout: int64(s.FailTimeout / time.Second), FailTimeoutNS: int64(s.FailTimeout % time.Second),
 				Down: s.Down, Drain: s.Drain, SID: text(set.SID(gi, i)), Resolve: s.Resolve, Service: text(s.Service),
+				TLSName: text(s.TLSName), Host: text(s.Host), Zone: text(s.Zone), SlowStart: s.SlowStart, Labels: s.Labels,
 			})
 		}
 	}
@@ -126,6 +133,7 @@ func peerServers(list []server) ([]peer.Server, error) {
 				peer.NoFailTimeout),
 			Backup: s.Group == peer.Backup, Down: s.Down, Drain: s.Drain, Route: s.route(),
 			Resolve: s.Resolve, Service: string(s.Service),
+			TLSName: string(s.TLSName), Host: string(s.Host), Zone: string(s.Zone), SlowStart: s.SlowStart, Labels: s.Labels,
 		}
 	}
 	return servers, nil

@@ -113,6 +113,8 @@ func (s *stage) add() {
 	case 4:
 		v.MaxFails, v.FailTimeout = peer.NoMaxFails, peer.NoFailTimeout
 		v.Route = "r\xff" + fmt.Sprint(s.used)
+		v.TLSName, v.Host, v.Zone, v.SlowStart = "tls", "host", "zürich", time.Second
+		v.Labels = peer.Labels{}.With("rack", fmt.Sprint("r", s.used))
 	}
 	s.servers = slices.Insert(s.servers, s.random.IntN(len(s.servers)+1), v)
 }

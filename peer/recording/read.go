@@ -14,10 +14,11 @@ type operation struct {
 	ID   int64  `json:"id"`
 	Over int64  `json:"over"`
 
-	// time
-	Sec int64 `json:"sec"`
-	MS  int64 `json:"ms"`
-	NS  int64 `json:"ns"`
+	// time; up to version 1 it was since the Unix epoch
+	At  *time.Time `json:"at"`
+	Sec int64      `json:"sec"`
+	MS  int64      `json:"ms"`
+	NS  int64      `json:"ns"`
 
 	// what the request brings; nil: as before
 	Key       *text   `json:"key"`
@@ -50,8 +51,14 @@ type operation struct {
 }
 
 // clock is the time that a time operation sets.
-func (op *operation) clock() time.Duration {
-	return time.Duration(op.MS)*time.Millisecond + time.Duration(op.NS)
+func (op *operation) clock(version int) (time.Duration, error) {
+	switch {
+	case version < 2:
+		return time.Duration(op.MS)*time.Millisecond + time.Duration(op.NS), nil
+	case op.At == nil || !wallTime(time.Duration(op.At.UnixNano())).Equal(*op.At):
+		return 0, errors.New("at is missing or out of range")
+	}
+	return time.Duration(op.At.UnixNano()), nil
 }
 
 // errCut says that a recording has no end.

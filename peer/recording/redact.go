@@ -49,6 +49,13 @@ func (r *redaction) servers(list []server) error {
 			r.was[t.kind][is] = was
 			*t.text = text(is)
 		}
+		s.TLSName, s.Host = text(r.text(peer.TextAddr, string(s.TLSName))), text(r.text(peer.TextAddr, string(s.Host)))
+		s.Zone = text(r.text(peer.TextLabel, string(s.Zone)))
+		labels := map[string]string{}
+		for name, value := range s.Labels.All() {
+			labels[name] = r.text(peer.TextLabel, value)
+		}
+		s.Labels = peer.LabelsOf(labels)
 		s.Server, s.Service = text(r.text(peer.TextAddr, string(s.Server))), text(r.text(peer.TextAddr, string(s.Service)))
 	}
 	return nil

@@ -179,7 +179,7 @@ func (p *player) step(op *operation) error {
 	if p.options.Each == nil {
 		return nil
 	}
-	s := &Step{Recording: string(p.header.Name), Number: p.number, Op: op.Op, Request: op.ID, Time: time.Unix(0, int64(p.now)).UTC(), State: op.State}
+	s := &Step{Recording: string(p.header.Name), Number: p.number, Op: op.Op, Request: op.ID, Time: wallTime(p.now), State: op.State}
 	if op.Op == opGet {
 		s.Decision = &p.decision
 	}

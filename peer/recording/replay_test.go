@@ -61,7 +61,9 @@ round robin, try 1 (3 left): b, first of equal current weights
 // What is no recording is an error that says where, never a panic.
 func TestNoRecording(t *testing.T) {
 	for _, test := range []struct{ name, old, new, want string }{
-		{"later version", `"version":1`, `"version":2`, "version 2"},
+		{"later version", `"version":2`, `"version":3`, "version 3"},
+		{"no time", `"at":"2023-11-14T22:13:20.25Z"`, `"ms":5`, "at is missing"},
+		{"a time that no clock says", `"at":"2023-`, `"at":"9023-`, "out of range"},
 		{"unknown field", `"name":"backend"`, `"name":"backend","colour":1`, "colour"},
 		{"unknown field of an operation", `{"op":"get"`, `{"op":"get","colour":1`, "colour"},
 		{"unknown operation", `{"op":"get"`, `{"op":"got"`, "no such operation"},

@@ -13,8 +13,9 @@ import (
 func (p *player) run(op *operation) error {
 	switch op.Op {
 	case opTime:
-		p.now = op.clock()
-		return nil
+		now, err := op.clock(p.header.Version)
+		p.now = now
+		return err
 	case opUpdate:
 		servers, err := peerServers(op.Servers)
 		if err != nil {

@@ -44,12 +44,12 @@ func TestTheFormat(t *testing.T) {
 	r.Hint = ""
 	require.Equal(t, "c", request(t, up, r, peer.Abandoned))
 	require.NoError(t, w.Close())
-	require.Equal(t, `{"version":1,"name":"backend","directives":[],"servers":[`+
+	require.Equal(t, `{"version":2,"name":"backend","directives":[],"servers":[`+
 		`{"group":0,"name":"a","server":"a","weight":5,"max_conns":0,"max_fails":1,"fail_timeout":10,"sid":"0cc175b9c0f1b6a831c399e269772661"},`+
 		`{"group":0,"name":"b","server":"b","weight":1,"max_conns":0,"max_fails":1,"fail_timeout":10,"sid":"92eb5ffee6ae2fec3ad71c777531578f"},`+
 		`{"group":0,"name":"c","server":"c","weight":1,"max_conns":0,"max_fails":1,"fail_timeout":10,"sid":"4a8a08f09d37b73795649038408b5f33"}],"ops":[
 {"op":"req","id":1,"key":"/\u00c3\u00a9","hint":"x","tries":3},
-{"op":"time","sec":1700000000,"ms":1700000000250},
+{"op":"time","at":"2023-11-14T22:13:20.25Z"},
 {"op":"get","id":1,"peer":[0,0],"tries":3,"changed":{"0/0":{"cw":-2,"conns":1,"checked":1700000000},"0/1":{"cw":1},"0/2":{"cw":1}}},
 {"op":"next","id":1,"state":"FAILED","freed":true,"tries":2,"changed":{"0/0":{"ew":0,"conns":0,"fails":1,"accessed":1700000000}}},
 {"op":"update","servers":[`+

@@ -2,15 +2,11 @@ package balancer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
 	"github.com/trunklb/trunk/internal/conflex"
 )
-
-// ErrInUse: WaitDrained for a peer that is not being emptied. Test for it with errors.Is.
-var ErrInUse = errors.New("trunk: the peer is neither removed nor down nor draining")
 
 // WaitDrained waits until no request holds a peer of an address any more: then the
 // process behind it can end without harm. The peers must have been removed, or be

@@ -2,36 +2,42 @@ package balancer
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/trunklb/trunk/peer"
 )
 
-// ErrNoLivePeers is in the tree of an error when no peer could be had: nginx's
-// "no live upstreams". Test for it with errors.Is.
-var ErrNoLivePeers = peer.ErrNoLivePeers
-
-// Errors of requests that never reached the choice of a peer, and of a wrong
-// order of calls. Test for them with errors.Is.
+// What errors.Is finds in the tree of an error.
 var (
+	// ErrNoLivePeers: no peer was available; nginx's "no live upstreams".
+	ErrNoLivePeers = peer.ErrNoLivePeers
 	// ErrClosed: the upstream was closed.
 	ErrClosed = errors.New("trunk: the upstream is closed")
 	// ErrOtherHost: the URL names another host, and Config.OnlyUpstream is set.
 	ErrOtherHost = errors.New("trunk: the URL's host is not the upstream's name")
-	// ErrNotHeld: Try.Done without a Next before it, or a second time.
+	// ErrNotHeld: Try.Done, Header, Connected or FirstByte without a Next before it, or
+	// after Done.
 	ErrNotHeld = peer.ErrNotHeld
+	// ErrNoServer: Remove or UpdateServer for an address that no server line has.
+	ErrNoServer = errors.New("trunk: no server has this address")
+	// ErrInUse: WaitDrained for a peer that takes requests like any other.
+	ErrInUse = errors.New("trunk: the peer is neither removed nor down nor draining")
 )
 
-// ErrNextPeer, given to Try.Done, sends the request on to another peer without
-// counting a failure, as nginx does with a 403 or 404.
-//
-//lint:ignore ST1012 it is no failure, and reads as what it asks for
-var ErrNextPeer = errors.New("trunk: another peer is wanted")
+// What the caller of Try.Done may give it beside the errors of a peer. Neither blames
+// the peer; see Try.Done.
+var (
+	// ErrNextPeer asks for another peer, as nginx does after a 403 or 404.
+	ErrNextPeer = errors.New("trunk: another peer is wanted")
+	// ErrAbandoned says that the caller gave up before the peer had answered.
+	ErrAbandoned = errors.New("trunk: the caller has given up")
+)
 
 // Outcome says how an attempt on a peer ended.
 type Outcome = peer.Outcome
@@ -43,29 +49,6 @@ const (
 	Next      = peer.Next
 	Abandoned = peer.Abandoned
 )
-
-// An Attempt is what one peer did with a request. One that found no peer at all
-// is in the list too, as in nginx's log: Addr is then the upstream's name, and Err
-// is ErrNoLivePeers.
-type Attempt struct {
-	// Addr is the peer's address, Name the text of its server line.
-	Addr, Name string
-	// Backup says that it is of the backup group.
-	Backup bool
-	// Outcome is what the attempt means for the peer. Before the end of the
-	// response body it is what it will be if nothing goes wrong.
-	Outcome Outcome
-	// Kind is the reason why this was no answer to give to the caller. 0: it was.
-	Kind Kind
-	// Status is the status of the answer, or nginx's verdict where there was
-	// none: 502, or 504 for a timeout. 0: the caller went away before.
-	Status int
-	// Err is why there was no answer; nil if there was one.
-	Err error
-	// Header is the time to the response header, 0 if none came; Duration the
-	// time to the end of the attempt, the response body included.
-	Header, Duration time.Duration
-}
 
 // An Error is a request that got no answer. Its text lists the attempts.
 type Error struct {
@@ -88,16 +71,35 @@ func (e *Error) Error() string {
 		if i > 0 || e.Cause != nil {
 			b.WriteString("; ")
 		}
-		switch {
-		case errors.Is(a.Err, ErrNoLivePeers):
-			b.WriteString("no live peers")
-		case a.Err != nil:
-			fmt.Fprintf(&b, "%s: %v", a.Addr, a.Err)
-		default:
-			fmt.Fprintf(&b, "%s: status %d", a.Addr, a.Status)
-		}
+		b.WriteString(a.String())
 	}
 	return b.String()
+}
+
+// LogValue makes the error a group of slog attributes.
+func (e *Error) LogValue() slog.Value {
+	attrs := []slog.Attr{slog.String("upstream", e.Upstream), slog.Int("status", StatusCode(e))}
+	if e.Cause != nil {
+		attrs = append(attrs, slog.String("cause", e.Cause.Error()))
+	}
+	return slog.GroupValue(append(attrs, slog.Any("attempts", e.Attempts))...)
+}
+
+// MarshalJSON spells the cause as its text.
+func (e *Error) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Upstream string    `json:"upstream"`
+		Status   int       `json:"status"`
+		Cause    string    `json:"cause,omitempty"`
+		Attempts []Attempt `json:"attempts"`
+	}{e.Upstream, StatusCode(e), errorText(e.Cause), e.Attempts})
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 // Unwrap returns the cause and the errors of the attempts.
@@ -145,7 +147,15 @@ type BodyError struct{ Err error }
 
 func (e *BodyError) Error() string { return "trunk: reading the request body: " + e.Err.Error() }
 
+// Unwrap returns Err.
 func (e *BodyError) Unwrap() error { return e.Err }
+
+// MarshalJSON spells the error as its text.
+func (e *BodyError) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Err string `json:"error"`
+	}{errorText(e.Err)})
+}
 
 // A BaseError is a base transport that trunk cannot use. The RoundTripper that
 // was made of it returns it for every request of the upstream.

@@ -32,7 +32,7 @@ func one(up *Upstream, ctx context.Context, fails int) {
 		if fails--; fails < 0 {
 			err = nil
 		}
-		_ = try.Done(err)
+		try.Done(err)
 	}
 }
 

@@ -1,7 +1,9 @@
 package balancer
 
 import (
+	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 	"sync"
@@ -94,3 +96,12 @@ func (l *AttemptLog) len() int {
 	defer l.mu.Unlock()
 	return len(l.attempts)
 }
+
+// LogValue makes the log a group of slog attributes, under the names of nginx's variables.
+func (l *AttemptLog) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("upstream_addr", l.Addr()), slog.String("upstream_status", l.Status()),
+		slog.String("upstream_response_time", l.ResponseTime()))
+}
+
+// MarshalJSON writes the attempts.
+func (l *AttemptLog) MarshalJSON() ([]byte, error) { return json.Marshal(l.Attempts()) }

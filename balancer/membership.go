@@ -10,9 +10,6 @@ import (
 	"github.com/trunklb/trunk/peer"
 )
 
-// ErrNoServer: no server line has the address. Test for it with errors.Is.
-var ErrNoServer = errors.New("trunk: no server has this address")
-
 // Update makes servers the server lines of the upstream, in the place of those
 // that it has, all at once. It may be called at any time: the same lines again change
 // nothing at all, and cost a comparison.

@@ -2,6 +2,7 @@ package balancer
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -51,7 +52,17 @@ func (e *ResolveError) Error() string {
 	return fmt.Sprintf("trunk: servers[%d].Addr: host not found: %q: %v", e.Server, e.Host, e.Err)
 }
 
+// Unwrap returns Err.
 func (e *ResolveError) Unwrap() error { return e.Err }
+
+// MarshalJSON spells the error as its text.
+func (e *ResolveError) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Server int    `json:"server"`
+		Host   string `json:"host"`
+		Err    string `json:"error"`
+	}{e.Server, e.Host, errorText(e.Err)})
+}
 
 var errNoAddresses = errors.New("no addresses")
 

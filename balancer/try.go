@@ -23,6 +23,7 @@ type Try struct {
 	kind Kind
 	// ended says that no peer will be asked any more, ok that the last answered.
 	ended, ok bool
+	misused   bool // Done was called without a held peer
 	cause     error
 }
 
@@ -95,17 +96,21 @@ func (t *Try) Peer() Peer {
 	return Peer{p.Server, p.SID}
 }
 
-// Done ends the attempt on the held peer. nil: the peer answered, and the loop
-// ends. ErrNextPeer (errors.Is): another peer is wanted, without blame. The
-// context's own end: Abandoned, or OK after Header; a deadline that expires
-// after Retry.DeadlineCounts is the peer's timeout. Any other error: Failed,
-// KindTimeout if it says so, else KindError. ErrNotHeld, with nothing changed, if
-// no peer is held.
-func (t *Try) Done(err error) error {
-	if !t.d.held {
-		return ErrNotHeld
-	}
+// Done ends the attempt on the held peer, by what became of it:
+//
+//   - nil: the peer answered, and the loop ends.
+//   - [ErrNextPeer], by errors.Is: another peer is wanted, and the peer is not blamed.
+//   - [ErrAbandoned], by errors.Is: the caller gave up. Nothing is known about the peer,
+//     which is freed Abandoned; a further Next asks another one.
+//   - The context's own end: Abandoned, or OK after Header; a deadline that expires
+//     after Retry.DeadlineCounts is the peer's timeout.
+//   - Any other error: Failed, KindTimeout if it says so, else KindError.
+//
+// Without a held peer it does nothing, but that Err returns ErrNotHeld from then on.
+func (t *Try) Done(err error) {
 	switch {
+	case !t.d.held:
+		t.misused = true
 	case err == nil:
 		t.ok, t.kind = true, 0
 		t.d.free(OK, &Attempt{Status: 200})
@@ -113,6 +118,9 @@ func (t *Try) Done(err error) error {
 	case errors.Is(err, ErrNextPeer):
 		t.kind = 0
 		t.d.free(Next, &Attempt{Err: err})
+	case errors.Is(err, ErrAbandoned):
+		t.kind = 0
+		t.d.free(Abandoned, &Attempt{Err: err})
 	case t.ctx.Err() != nil:
 		outcome, a := t.d.gone(errors.Is(t.ctx.Err(), context.DeadlineExceeded))
 		a.Err = err
@@ -123,7 +131,6 @@ func (t *Try) Done(err error) error {
 		t.kind = failureKind(err)
 		t.d.free(t.d.outcome(t.kind, false), &Attempt{Kind: t.kind, Status: statusOf(t.kind), Err: err})
 	}
-	return nil
 }
 
 // Header tells that the held peer has answered: least_time averages the time,
@@ -149,8 +156,12 @@ func (t *Try) FirstByte() error { return t.d.up.peers.FirstByte(&t.d.req) }
 func (t *Try) Attempts() []Attempt { return append([]Attempt(nil), t.d.attempts...) }
 
 // Err returns why there was no answer: an *Error with the attempts. nil if the
-// last peer answered, or none was asked for yet.
+// last peer answered, or none was asked for yet. ErrNotHeld is its cause if Done was
+// called without a held peer.
 func (t *Try) Err() error {
+	if t.misused {
+		return t.d.fail(ErrNotHeld)
+	}
 	if t.ok || !t.ended && len(t.d.attempts) == 0 {
 		return nil
 	}

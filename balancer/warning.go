@@ -1,6 +1,9 @@
 package balancer
 
-import "fmt"
+import (
+	"fmt"
+	"log/slog"
+)
 
 // A Code names a kind of warning; it never changes.
 type Code string
@@ -36,4 +39,16 @@ func (w Warning) String() string {
 		return fmt.Sprintf("line %d: ", w.Line) + text
 	}
 	return fmt.Sprintf("%s:%d: ", w.File, w.Line) + text
+}
+
+// LogValue makes the warning a group of slog attributes, of what is known.
+func (w Warning) LogValue() slog.Value {
+	attrs := []slog.Attr{slog.String("code", string(w.Code))}
+	for _, a := range []slog.Attr{slog.String("upstream", w.Upstream), slog.String("file", w.File), slog.Int("line", w.Line),
+		slog.String("word", w.Word), slog.String("message", w.Message), slog.String("hint", w.Hint)} {
+		if a.Value.String() != "" && a.Value.String() != "0" {
+			attrs = append(attrs, a)
+		}
+	}
+	return slog.GroupValue(attrs...)
 }

@@ -2,6 +2,7 @@ package peer
 
 import (
 	"fmt"
+	"log/slog"
 	"math"
 	"strings"
 	"time"
@@ -37,6 +38,15 @@ type Decision struct {
 	Total int64 `json:"total,omitempty"`
 	// Peers are those of the groups that were asked, in list order.
 	Peers []Candidate `json:"peers"`
+}
+
+// LogValue makes a decision a group of slog attributes.
+func (d *Decision) LogValue() slog.Value {
+	attrs := []slog.Attr{slog.String("method", d.Method), slog.Int("try", d.Try), slog.String("rule", d.Rule.String())}
+	if 0 <= d.Winner && d.Winner < len(d.Peers) {
+		attrs = append(attrs, slog.String("peer", d.Peers[d.Winner].Addr))
+	}
+	return slog.GroupValue(append(attrs, slog.String("decision", d.String()))...)
 }
 
 // Candidate is a peer in a Decision.

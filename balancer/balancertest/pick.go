@@ -137,6 +137,6 @@ func end(try *balancer.Try, err error) {
 	if try == nil {
 		return
 	}
-	_ = try.Done(err) // it holds a peer
+	try.Done(err)
 	try.Close()
 }

@@ -1,6 +1,8 @@
 package nginxconf
 
 import (
+	"encoding/json"
+	"log/slog"
 	"strings"
 
 	"github.com/trunklb/trunk/balancer"
@@ -30,6 +32,28 @@ type ParseError struct {
 
 func (e *ParseError) Error() string {
 	return "trunk: " + balancer.Warning{File: e.File, Line: e.Line, Message: e.Message, Hint: e.Hint}.String()
+}
+
+// LogValue makes the error a group of slog attributes.
+func (e *ParseError) LogValue() slog.Value {
+	v := balancer.Warning{Code: "refused", File: e.File, Line: e.Line, Word: e.Word, Message: e.Message, Hint: e.Hint}.LogValue()
+	if e.Cause == nil {
+		return v
+	}
+	return slog.GroupValue(append(v.Group(), slog.String("cause", e.Cause.Error()))...)
+}
+
+// MarshalJSON spells the cause as its text.
+func (e *ParseError) MarshalJSON() ([]byte, error) {
+	type plain ParseError // without its methods
+	cause := ""
+	if e.Cause != nil {
+		cause = e.Cause.Error()
+	}
+	return json.Marshal(struct {
+		*plain
+		Cause string `json:",omitempty"`
+	}{(*plain)(e), cause})
 }
 
 // Unwrap returns Cause.

@@ -32,10 +32,15 @@ const (
 	TextError  = peer.TextError
 )
 
-// nginx's own zeros for Server; see peer.
+// Zeros that are not the default. NoMaxFails and NoFailTimeout are for a Server.
 const (
 	NoMaxFails    = peer.NoMaxFails
 	NoFailTimeout = peer.NoFailTimeout
+	// NoKeepalive as Config.Keepalive, or as Config.KeepaliveTimeout, keeps no idle
+	// connection.
+	NoKeepalive = -1
+	// NeverCounts as Retry.DeadlineCounts never counts a caller's deadline.
+	NeverCounts time.Duration = -1
 )
 
 // ConfigError says which field was refused, and why.
@@ -160,10 +165,6 @@ type Config struct {
 	Resolution time.Duration
 }
 
-// NoKeepalive as Config.Keepalive, or as Config.KeepaliveTimeout, keeps no idle
-// connection.
-const NoKeepalive = -1
-
 // Retry is nginx's proxy_next_upstream and the timeouts beside it, and what
 // trunk offers beyond it (docs/parity.md, section 8).
 type Retry struct {
@@ -232,9 +233,6 @@ type Retry struct {
 	// forgets that answer, and says 502.
 	LastAnswer bool
 }
-
-// NeverCounts as Retry.DeadlineCounts never counts a caller's deadline.
-const NeverCounts time.Duration = -1
 
 // Nginx is what trunk does otherwise than nginx above the choice of peers, each
 // to be set back (docs/parity.md, "What differs"). NginxParity sets all.

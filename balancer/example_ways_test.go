@@ -261,10 +261,10 @@ func ExampleConfig_redact() {
 	secret := []byte("of this program alone")
 	up := start(balancer.Config{
 		Servers: []balancer.Server{{Addr: "10.0.0.1:80"}, {Addr: "10.0.0.2:80"}},
-		Redact: func(what, text string) string {
+		Redact: func(kind balancer.TextKind, text string) string {
 			mac := hmac.New(sha256.New, secret)
 			io.WriteString(mac, text)
-			return what + "-" + hex.EncodeToString(mac.Sum(nil)[:4])
+			return string(kind) + "-" + hex.EncodeToString(mac.Sum(nil)[:4])
 		},
 		OnEvent: func(e balancer.Event) {
 			if e.Kind == balancer.PeerEjected {

@@ -166,9 +166,8 @@ func FuzzChanges(f *testing.F) {
 			case 3:
 				tr := try()
 				held := tr.Peer().Addr != ""
-				err := tr.Done([]error{nil, io.EOF, balancer.ErrNextPeer}[next()%3])
-				require.Equal(t, held, err == nil)
-				require.True(t, held || errors.Is(err, balancer.ErrNotHeld))
+				tr.Done([]error{nil, io.EOF, balancer.ErrNextPeer, balancer.ErrAbandoned}[next()%4])
+				require.True(t, held || errors.Is(tr.Err(), balancer.ErrNotHeld))
 			case 4:
 				now.advance(time.Duration(next()) * time.Second / 2)
 			case 5:

@@ -12,7 +12,7 @@ import (
 	"github.com/trunklb/trunk/sticky"
 )
 
-// The codes of [Lint].
+// The codes of [Lint], and of New.
 const (
 	// CodeLoneServer: of several servers only one is live, and max_fails
 	// failures leave the upstream without any for fail_timeout. A server that
@@ -56,6 +56,9 @@ const (
 	// CodeUnknownVariable: a text has a variable that is neither among those of nginx's
 	// that trunk knows nor in Config.Variables. New refuses it.
 	CodeUnknownVariable Code = "unknown-variable"
+	// CodeClientAddress is New's: requests that do not come from a server must bring the
+	// client's address along.
+	CodeClientAddress Code = "client-address"
 )
 
 // Lint looks for what works, as nginx does it, but hardly as intended, and for

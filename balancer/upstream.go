@@ -135,10 +135,6 @@ func New(ctx context.Context, c Config) (*Upstream, error) {
 	return u, nil
 }
 
-// CodeClientAddress is a warning of New: requests that do not come from a server
-// must bring the client's address along.
-const CodeClientAddress Code = "client-address"
-
 // warningsOf are those of the text, which have lines, and those of Lint that are not
 // among them.
 func warningsOf(c *Config) []Warning {

@@ -95,8 +95,8 @@ type Config struct {
 	// together. net.Resolver does not tell how long an answer is valid, so this
 	// is what the valid parameter of nginx's resolver is. 0: 30 s.
 	ResolveInterval time.Duration
-	// ResolveTimeout is how long one such look-up may take; for a service,
-	// its hosts included. 0: 30 s, as nginx's resolver_timeout.
+	// ResolveTimeout is how long one look-up of a name may take, in New and Update
+	// too; for a service, its hosts included. 0: 30 s, as nginx's resolver_timeout.
 	ResolveTimeout time.Duration
 	// ResolveNetwork is the kind of addresses that names with Resolve are looked up
 	// for: "ip4" (nginx's resolver with ipv6=off), "ip6" (ipv4=off), or "ip" for both.

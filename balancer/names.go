@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/trunklb/trunk/internal/conflex"
 )
@@ -36,7 +37,16 @@ func (f found) String() string {
 	if f.port == 0 {
 		return f.ip.String()
 	}
-	return conflex.FormatAddr(f.ip, int(f.port))
+	return withPort(f.ip, int(f.port))
+}
+
+// withPort writes an address as nginx does, but with its zone, which nginx drops: without
+// it a link-local address leads nowhere.
+func withPort(ip netip.Addr, port int) string {
+	if ip.Zone() != "" {
+		return netip.AddrPortFrom(ip, uint16(port)).String()
+	}
+	return conflex.FormatAddr(ip, port)
 }
 
 // answers are the last good answers, by question without a line. The lists are
@@ -48,6 +58,7 @@ type answers map[question][]found
 type names struct {
 	resolver Resolver
 	network  string // of the names that are asked again
+	timeout  time.Duration
 	known    answers
 }
 
@@ -133,7 +144,7 @@ func (x *expansion) serverLine(i int, s Server, n *names, fresh answers) error {
 		return nil
 	}
 	for _, f := range list {
-		s.Addr = conflex.FormatAddr(f.ip, a.Port)
+		s.Addr = withPort(f.ip, a.Port)
 		x.add(i, s)
 	}
 	return nil
@@ -183,7 +194,7 @@ func services(s Server, list []found) []Server {
 			}
 			p.Backup = true
 		}
-		p.Addr = conflex.FormatAddr(f.ip, int(f.port))
+		p.Addr = withPort(f.ip, int(f.port))
 		p.Name = f.target
 		if s.Weight == 0 || s.Weight == 1 {
 			p.Weight = int(max(f.weight, 1))
@@ -199,7 +210,9 @@ func (n *names) lookUp(ctx context.Context, missing []question, fresh answers) e
 		if _, known := fresh[q.key()]; known {
 			continue
 		}
-		list, err := n.ask(ctx, q, nil)
+		limited, cancel := context.WithTimeout(ctx, n.timeout)
+		list, err := n.ask(limited, q, nil)
+		cancel()
 		if len(list) == 0 {
 			return &ResolveError{Server: q.line, Host: q.asks(), Err: err}
 		}
@@ -223,28 +236,79 @@ func (q question) asks() string {
 // is put into one, so that a shuffled answer is no change, and all processes
 // have the same list; what is asked once keeps the resolver's order, as in nginx.
 //
-// There may be both an answer and an error: some hosts of a service could not be
-// looked up. They keep the addresses that they had in old.
+// There may be both an answer and an error: one family of addresses, or some hosts of a
+// service, could not be looked up. They keep the addresses that they had in old.
 func (n *names) ask(ctx context.Context, q question, old []found) ([]found, error) {
 	if q.service != "" {
 		return n.askService(ctx, q, old)
 	}
-	network := "ip"
+	var ips []netip.Addr
+	var err error
 	if q.again {
-		network = n.network
-	}
-	ips, err := lookupIP(ctx, n.resolver, network, q.host)
-	if err != nil {
-		return nil, err
-	}
-	if q.again {
-		slices.SortFunc(ips, netip.Addr.Compare)
+		ips, err = n.addresses(ctx, q.host, addressesOf("", old))
+	} else {
+		ips, err = lookupIP(ctx, n.resolver, "ip", q.host)
 	}
 	list := make([]found, len(ips))
 	for i, ip := range ips {
 		list[i].ip = ip
 	}
-	return list, nil
+	return list, err
+}
+
+// addresses asks for the addresses of a host, sorted. Each family is asked for by
+// itself, both at the same time: a resolver that is asked for both takes the answer of
+// one for the whole when the other fails, and half of the peers would vanish. A
+// family whose look-up fails keeps the addresses that it had in old; one that
+// does not exist has none. There is always an error where the list is empty.
+func (n *names) addresses(ctx context.Context, host string, old []netip.Addr) ([]netip.Addr, error) {
+	type answer struct {
+		ips []netip.Addr
+		err error
+	}
+	ask := func(network string) <-chan answer {
+		c := make(chan answer, 1)
+		go func() {
+			var a answer
+			a.err = caught("the Resolver", func() (err error) {
+				a.ips, err = lookupIP(ctx, n.resolver, network, host)
+				return err
+			})
+			c <- a
+		}()
+		return c
+	}
+	networks := []string{n.network}
+	if n.network == "ip" {
+		networks = []string{"ip4", "ip6"}
+	}
+	var answers []<-chan answer
+	for _, network := range networks {
+		answers = append(answers, ask(network))
+	}
+	var list []netip.Addr
+	var failed, missing []error
+	for k, network := range networks {
+		a := <-answers[k]
+		switch {
+		case a.err == nil:
+			list = append(list, a.ips...)
+		case isNotFound(a.err):
+			missing = append(missing, a.err)
+		default:
+			failed = append(failed, a.err)
+			for _, ip := range old {
+				if isOf(network, ip) {
+					list = append(list, ip)
+				}
+			}
+		}
+	}
+	if len(list) == 0 {
+		failed = append(failed, missing...)
+	}
+	slices.SortFunc(list, netip.Addr.Compare)
+	return list, errors.Join(failed...)
 }
 
 func (n *names) askService(ctx context.Context, q question, old []found) ([]found, error) {
@@ -259,9 +323,12 @@ func (n *names) askService(ctx context.Context, q question, old []found) ([]foun
 		target := strings.TrimSuffix(r.Target, ".")
 		ips, known := hosts[target]
 		if !known {
-			if ips, err = lookupIP(ctx, n.resolver, n.network, target); err != nil {
+			had := addressesOf(target, old)
+			if ips, err = n.addresses(ctx, target, had); err != nil {
 				errs = append(errs, err)
-				ips = addressesOf(target, old)
+			}
+			if len(ips) == 0 {
+				ips = had
 			}
 			hosts[target] = ips
 		}
@@ -272,7 +339,8 @@ func (n *names) askService(ctx context.Context, q question, old []found) ([]foun
 	return inOrder(list), errors.Join(errs...)
 }
 
-// addressesOf returns the addresses that a host of a service had.
+// addressesOf returns the addresses that a host of a service had; "" is the host of a
+// name without one.
 func addressesOf(target string, old []found) []netip.Addr {
 	set := map[netip.Addr]bool{}
 	for _, f := range old {

@@ -62,8 +62,13 @@ func (z *zone) ask(ctx context.Context, name string, from map[string]string) (st
 	return from[name], nil
 }
 
-func (z *zone) LookupNetIP(ctx context.Context, _, host string) (list []netip.Addr, err error) {
+func (z *zone) LookupNetIP(ctx context.Context, network, host string) (list []netip.Addr, err error) {
 	answer, err := z.ask(ctx, host, z.hosts)
+	if network == "ip6" { // a host is counted once, whatever families it is asked for
+		z.mu.Lock()
+		z.asked[host]--
+		z.mu.Unlock()
+	}
 	for _, s := range strings.Fields(answer) {
 		list = append(list, netip.MustParseAddr(s))
 	}
@@ -344,6 +349,18 @@ func TestService(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Equal records are one peer (number 22 of "What differs"): doubled addresses, equal SRV
+// records, two hosts with one address; the best priority counts, and then the largest
+// weight. A record with port 0 is none.
+func TestEqualRecords(t *testing.T) {
+	z := newZone("twice", "10.0.0.9 10.0.0.9", "n1", "10.0.0.1", "n2", "10.0.0.1",
+		"_http._tcp.app", "n1:81 1 2, n1:81 1 2, n2:81 1 5, n1:81 2 9, n1:82 1 1, n1:0 1 1")
+	servers := []balancer.Server{{Addr: "twice", Resolve: true}, {Addr: "app", Resolve: true, Service: "http"}}
+	bubble(t, z, servers, func(up *balancer.Upstream, _ *told, _ func()) {
+		require.Equal(t, []string{"10.0.0.9:80 w=1", "10.0.0.1:81 w=5", "10.0.0.1:82 w=1"}, peersOf(up))
+	})
 }
 
 func TestServiceIsLookedUpAgain(t *testing.T) {

@@ -13,8 +13,10 @@ import (
 // Resolver looks up host names. *net.Resolver is one. A look-up must end when its
 // context does. A panic of one that looks again is a look-up that has failed.
 type Resolver interface {
-	// LookupNetIP returns the addresses of a host; network is "ip", or
-	// Config.ResolveNetwork.
+	// LookupNetIP returns the addresses of a host; network is "ip", or "ip4" or "ip6"
+	// for names with Resolve, of which each family is asked for by itself. That there
+	// are none must be a *net.DNSError with IsNotFound, or an empty list: after any
+	// other error the addresses stay that were known.
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
@@ -68,8 +70,8 @@ var errNoAddresses = errors.New("no addresses")
 
 // lookupIP asks for a host's addresses, in the resolver's order and each but once.
 // net.Resolver has IPv4 addresses mapped into IPv6 at times, so that all of these
-// count as IPv4. Zones are nginx's to drop. A resolver that does not mind the network
-// is minded here.
+// count as IPv4. Addresses of another network than was asked for are left out: a
+// resolver may ignore that.
 func lookupIP(ctx context.Context, r Resolver, network, host string) ([]netip.Addr, error) {
 	ips, err := r.LookupNetIP(ctx, network, host)
 	if err != nil {
@@ -78,7 +80,7 @@ func lookupIP(ctx context.Context, r Resolver, network, host string) ([]netip.Ad
 	seen := make(map[netip.Addr]bool, len(ips))
 	out := make([]netip.Addr, 0, len(ips))
 	for _, ip := range ips {
-		if ip = ip.Unmap().WithZone(""); ip.IsValid() && !seen[ip] && isOf(network, ip) {
+		if ip = ip.Unmap(); ip.IsValid() && !seen[ip] && isOf(network, ip) {
 			seen[ip] = true
 			out = append(out, ip)
 		}
@@ -87,6 +89,13 @@ func lookupIP(ctx context.Context, r Resolver, network, host string) ([]netip.Ad
 		return nil, errNoAddresses
 	}
 	return out, nil
+}
+
+// isNotFound reports whether an error says that there are no such addresses. Any other
+// error says nothing of what there is.
+func isNotFound(err error) bool {
+	var e *net.DNSError
+	return errors.As(err, &e) && e.IsNotFound || errors.Is(err, errNoAddresses)
 }
 
 // isOf reports whether an address is of a network: "ip", "ip4" or "ip6".

@@ -75,7 +75,7 @@ func New(ctx context.Context, c Config) (*Upstream, error) {
 	if err := c.checkLookups(); err != nil {
 		return nil, err
 	}
-	names := names{resolver: c.Resolver, network: cmp.Or(c.ResolveNetwork, "ip")}
+	names := names{resolver: c.Resolver, network: cmp.Or(c.ResolveNetwork, "ip"), timeout: cmpDuration(c.ResolveTimeout, defaultLookup)}
 	if names.resolver == nil {
 		names.resolver = net.DefaultResolver
 	}

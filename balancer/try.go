@@ -3,6 +3,8 @@ package balancer
 import (
 	"context"
 	"errors"
+
+	"github.com/trunklb/trunk/peer"
 )
 
 // Try is one request of any protocol on its way through an upstream:
@@ -78,14 +80,8 @@ func (t *Try) end(cause error) {
 	t.ended, t.cause = true, cause
 }
 
-// Peer is a peer as a request got it.
-type Peer struct {
-	// Server is its configuration, with nginx's defaults filled in.
-	Server
-	// SID is the session id by which sticky finds it again: remember it, and
-	// give it as Input.Hint.
-	SID string
-}
+// Peer is a peer as a request got it. Its SID is what sticky finds it by again: remember it, and give it as Input.Hint.
+type Peer = peer.Peer
 
 // Peer returns the peer that is held; the zero Peer if none is.
 func (t *Try) Peer() Peer {
@@ -93,7 +89,7 @@ func (t *Try) Peer() Peer {
 		return Peer{}
 	}
 	p, _ := t.d.up.peers.Peer(&t.d.req)
-	return Peer{p.Server, p.SID}
+	return p
 }
 
 // Done ends the attempt on the held peer, by what became of it:

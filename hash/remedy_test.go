@@ -66,7 +66,7 @@ func TestWholeRange(t *testing.T) {
 		want   map[string]float64
 	}{
 		{"nginx", hash.New("$uri"), map[string]float64{"a": 31, "b": 31, "c": 31, "d": 8}},
-		{"cured", wholeRange, map[string]float64{"a": 25, "b": 25, "c": 25, "d": 25}},
+		{"remedied", wholeRange, map[string]float64{"a": 25, "b": 25, "c": 25, "d": 25}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -158,7 +158,7 @@ func TestByAddress(t *testing.T) {
 		share  map[string]int
 	}{
 		{"nginx", hash.NewConsistent("$uri"), 0, map[string]int{"a": 1000, "b": 1000, "c": 1000, "d": 1000}},
-		{"cured", byAddress, 1000, map[string]int{"a": 944, "b": 1072, "c": 972, "d": 1012}},
+		{"remedied", byAddress, 1000, map[string]int{"a": 944, "b": 1072, "c": 972, "d": 1012}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -236,7 +236,7 @@ func TestFullWalk(t *testing.T) {
 		scattered int
 	}{
 		{"nginx", hash.NewConsistent("$uri"), 357},
-		{"cured", fullWalk, 0},
+		{"remedied", fullWalk, 0},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

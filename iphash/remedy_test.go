@@ -29,7 +29,7 @@ func TestWholeRange(t *testing.T) {
 		want   []int
 	}{
 		{"nginx", iphash.Method{}, []int{16, 16, 16, 16, 16, 16, 4, 0, 0, 0}},
-		{"cured", iphash.Method{WholeRange: true}, []int{10, 10, 10, 10, 10, 10, 10, 10, 10, 10}},
+		{"remedied", iphash.Method{WholeRange: true}, []int{10, 10, 10, 10, 10, 10, 10, 10, 10, 10}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

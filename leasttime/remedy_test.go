@@ -72,7 +72,7 @@ func TestTrueTies(t *testing.T) {
 		want   map[string]int
 	}{
 		{"nginx", leasttime.Method{}, map[string]int{"a": 10, "b": 40, "c": 10}},
-		{"cured", leasttime.Method{TrueTies: true}, map[string]int{"a": 10, "b": 20, "c": 30}},
+		{"remedied", leasttime.Method{TrueTies: true}, map[string]int{"a": 10, "b": 20, "c": 30}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -129,8 +129,8 @@ func TestTrueTiesTakeTheLeast(t *testing.T) {
 // and has been idle. At the default timeout b's time is halved every 11 s.
 func TestFullDecay(t *testing.T) {
 	tests := []struct {
-		idle         time.Duration
-		nginx, cured string
+		idle            time.Duration
+		nginx, remedied string
 	}{
 		{0, "a", "a"},
 		{65 * time.Second, "a", "a"},
@@ -150,7 +150,7 @@ func TestFullDecay(t *testing.T) {
 				l.One(peer.OK, at(0))
 				want := test.nginx
 				if full {
-					want = test.cured
+					want = test.remedied
 				}
 				require.Equal(t, want, l.Picks(1), "FullDecay: %v", full)
 			}
@@ -184,7 +184,7 @@ func TestFairStart(t *testing.T) {
 		failed int            // of 1000 requests that d breaks off, with max_fails=0
 	}{
 		{"nginx", leasttime.Method{}, map[string]int{"a": 4, "b": 4, "c": 4, "d": 28}, 1000},
-		{"cured", leasttime.Method{FairStart: true}, map[string]int{"a": 10, "b": 10, "c": 10, "d": 10}, 250},
+		{"remedied", leasttime.Method{FairStart: true}, map[string]int{"a": 10, "b": 10, "c": 10, "d": 10}, 250},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -26,20 +26,23 @@
 //		}
 //	}
 //
-// Connected, FirstByte and Header tell what has come from the peer in between:
+// Connected, FirstByte and Header report what has come from the peer in between:
 // least_time measures by them. Update exchanges the servers at any time.
 //
 // # Looking in
 //
 // State, Snapshot and Explain show the account behind the choice; OnEvent and
-// Record of Options tell it as it goes. Policy changes what a failure costs, and how
+// Record of Options report it as it goes. Policy changes what a failure costs, and how
 // a peer comes back.
 //
 // # A method of one's own
 //
-// A Method builds a Selector, which picks from the Group that it is given. The
-// arithmetic is here, once, behind two doors: RoundRobin (or PickAll), for whole groups,
-// and Trunk, for the peers that a method adds to it. Eligible says who may be had, and
-// Candidates lists them.
-// A Selector may also implement Events, Binder, Comparer and Explainer.
+// A Method builds a Selector, whose Pick chooses from the Group that it is given, and
+// describes itself: its name in a Decision, what it needs of a request, what it does not
+// fit. The arithmetic is here, once, behind two entry points: RoundRobin (or PickAll) for
+// whole groups, and Trunk for the peers that a method adds to it. Eligible reports which
+// peers are available to a request, and Candidates lists them. A Selector's other
+// functions bind requests to peers, explain, and learn what becomes of the peers
+// that were taken. A Method around another one changes what these two return, and keeps
+// the rest. examples/ownmethod is a method on one page.
 package peer

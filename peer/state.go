@@ -49,7 +49,7 @@ func (g *Group) stateOf(i int, w uint64) State {
 // Peer is a peer as a request got it.
 type Peer struct {
 	// Server is its configuration, with nginx's defaults filled in.
-	Server Server `json:"server"`
+	Server `json:"server"`
 	// SID is the session id by which sticky finds it again.
 	SID string `json:"sid"`
 	// Group is Primary or Backup, Index the place in that group's list.

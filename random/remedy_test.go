@@ -21,8 +21,8 @@ var keepWeights = random.Method{Two: true, KeepWeights: true}
 // figures are a's share of 20,000 requests in per cent; 90 would be right.
 func TestKeepWeights(t *testing.T) {
 	tests := []struct {
-		going        int
-		nginx, cured float64
+		going           int
+		nginx, remedied float64
 	}{
 		{0, 20, 90},
 		{1, 52, 91},
@@ -34,7 +34,7 @@ func TestKeepWeights(t *testing.T) {
 	for _, test := range tests {
 		t.Run(fmt.Sprint(test.going, " going"), func(t *testing.T) {
 			require.InDelta(t, test.nginx, share(t, random.NewTwo(), test.going), 1)
-			require.InDelta(t, test.cured, share(t, keepWeights, test.going), 1)
+			require.InDelta(t, test.remedied, share(t, keepWeights, test.going), 1)
 		})
 	}
 }

@@ -13,7 +13,7 @@ const (
 )
 
 // draw makes the picture: who got the first requests under each policy, and below
-// it a's effective weight and b's surplus, nginx beside the cure.
+// it a's effective weight and b's surplus, nginx beside the remedy.
 func draw(nights []night) string {
 	p := picture.New(width, height, "The morning after two failures: with nginx's arithmetic the server of weight 1 "+
 		"gets 3 of the first 11 requests and keeps about two too many; with weight coming back by time and debt forgiven it gets 1 of 11.")

@@ -30,7 +30,7 @@ func main() {
 
 func run(out io.Writer, path string) error {
 	var nights []night
-	for _, c := range cures {
+	for _, c := range remedies {
 		n, err := tell(c)
 		if err != nil {
 			return err

@@ -22,13 +22,13 @@ func TestTheFiguresOfTheMorning(t *testing.T) {
 		{1, 2, 4, 9, 18},  // a tenth, and forgiven
 		{4, 5, 8, 13, 22}, // slow start
 	} {
-		n, err := tell(cures[i])
+		n, err := tell(remedies[i])
 		require.NoError(t, err)
 		var got []int
 		for _, first := range []int{11, 20, 50, 100, 200} {
 			got = append(got, n.toB(first))
 		}
-		require.Equal(t, want, got, cures[i].name)
+		require.Equal(t, want, got, remedies[i].name)
 	}
 }
 

@@ -6,8 +6,8 @@ import (
 	"github.com/trunklb/trunk/peer"
 )
 
-// cure is a way to count failures: nginx's, or one of the remedies.
-type cure struct {
+// remedy is a way to count failures: nginx's, or one of the remedies.
+type remedy struct {
 	name   string
 	code   string // the policy as a user writes it
 	policy peer.Policy
@@ -18,7 +18,7 @@ var (
 	warmUp   = 30 * time.Second
 )
 
-var cures = []cure{
+var remedies = []remedy{
 	{"nginx", "and trunk, by default", peer.Policy{}},
 	{"the weight comes back by time", "Recovery: 30s", peer.Policy{Recovery: recovery}},
 	{"debt forgiven, but not the weight", "Return.Forgive", peer.Policy{Return: peer.Return{Forgive: true}}},
@@ -29,7 +29,7 @@ var cures = []cure{
 		Return: peer.Return{Forgive: true, SlowStart: warmUp}}},
 }
 
-// The indexes in cures of the two that are compared in full.
+// The indexes in remedies of the two that are compared in full.
 const (
 	nginx = 0
 	both  = 3
@@ -48,7 +48,7 @@ type step struct {
 
 // night is the story under one policy.
 type night struct {
-	cure
+	remedy
 	evening []step // and the two failures
 	// minute is a's effective weight in the minute after the failures, as a
 	// request would find it, in equal steps.
@@ -59,8 +59,8 @@ type night struct {
 // tell plays the story: a has weight 10 and max_fails=2, b has weight 1. At night a
 // fails twice, in turn, and is taken out. Seven hours later all is well, and
 // requests come, one a second.
-func tell(c cure) (night, error) {
-	n := night{cure: c}
+func tell(c remedy) (night, error) {
+	n := night{remedy: c}
 	s, err := begin(c, &n)
 	if err != nil {
 		return n, err
@@ -80,7 +80,7 @@ func tell(c cure) (night, error) {
 // Recovery there is nothing to look for.
 func (n *night) lookIn() error {
 	for after := time.Duration(0); after <= time.Minute; after += 3 * time.Second {
-		s, err := begin(n.cure, &night{})
+		s, err := begin(n.remedy, &night{})
 		if err != nil {
 			return err
 		}
@@ -103,7 +103,7 @@ type scene struct {
 }
 
 // begin makes a scene and plays the evening.
-func begin(c cure, n *night) (*scene, error) {
+func begin(c remedy, n *night) (*scene, error) {
 	s := &scene{now: 1_700_000_000 * time.Second}
 	var err error
 	s.up, err = peer.New([]peer.Server{

@@ -31,10 +31,10 @@ var deeds = []*deed{
 	answers,
 	{name: "answers in pieces", innocent: true, h1: (*h1Request).pieces, h2: (*h2Request).pieces},
 	{name: "answers after 103", innocent: true, h1: (*h1Request).hints, h2: (*h2Request).hints},
-	{name: "answers and says goodbye", innocent: true, h1: (*h1Request).goodbye, h2: (*h2Request).goodbye},
+	saysGoodbye,
 	cutsIdle,
 	refusesOnce,
-	{name: "does not wait for the body", innocent: true, early: true, h1: (*h1Request).impatient},
+	impatient,
 
 	{name: "resets", early: true, h1: (*h1Request).reset, h2: (*h2Request).reset, line: (*lineRequest).reset},
 	{name: "resets after the body", h1: (*h1Request).reset, h2: (*h2Request).reset},
@@ -62,6 +62,12 @@ var deeds = []*deed{
 	{name: "refuses each", unprocessed: true, early: true, h2: (*h2Request).refuse},
 	{name: "goes away with an error", h2: (*h2Request).goAwayWithError},
 }
+
+// saysGoodbye is Connection: close, or a graceful GOAWAY.
+var saysGoodbye = &deed{name: "answers and says goodbye", innocent: true, h1: (*h1Request).goodbye, h2: (*h2Request).goodbye}
+
+// impatient closes the connection of a caller whose body does not come.
+var impatient = &deed{name: "does not wait for the body", innocent: true, early: true, h1: (*h1Request).impatient}
 
 // cutsIdle is what each server with a keepalive_timeout does now and then, at the wrong moment.
 var cutsIdle = &deed{name: "answers and cuts the idle connection", innocent: true, h1: (*h1Request).cutIdle}

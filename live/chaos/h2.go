@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"sync"
 	"time"
@@ -23,8 +24,8 @@ type h2Conn struct {
 	block   bytes.Buffer
 	encoder *hpack.Encoder
 	open    map[uint32]*h2Request
-	highest uint32
-	begun   int // streams
+	highest uint32 // of the streams that are processed
+	begun   int    // streams
 	// leaving: a GOAWAY was sent. Streams above last are ignored.
 	leaving bool
 	last    uint32
@@ -105,18 +106,16 @@ func (c *h2Conn) begin(f *http2.MetaHeadersFrame) *h2Request {
 		}
 	}
 	c.mu.Lock()
-	ignored := c.leaving && r.stream > c.last
-	if !ignored {
-		c.highest = max(c.highest, r.stream)
-		c.begun++
-		c.open[r.stream] = r
-	}
-	c.mu.Unlock()
-	if ignored {
+	defer c.mu.Unlock()
+	if c.leaving && r.stream > c.last {
 		c.server.ledger.add(r.id, mark{c.server, ignores})
 		return nil
 	}
-	r.do = c.server.next(r.id)
+	c.begun++
+	c.open[r.stream] = r
+	if r.do = c.server.next(r.id); !r.do.unprocessed {
+		c.highest = r.stream
+	}
 	return r
 }
 
@@ -205,13 +204,14 @@ func (r *h2Request) hints() {
 // connection has carried some requests before.
 func (r *h2Request) goodbye() {
 	const least = 50
+	many := false
 	r.c.write(func() {
 		r.writeAnswer(200)
-		if !r.c.leaving && r.c.begun >= least {
-			r.c.leaving, r.c.last = true, r.c.highest
-			r.c.frames.WriteGoAway(r.c.last, http2.ErrCodeNo, nil)
-		}
+		many = r.c.begun >= least
 	})
+	if many {
+		r.c.leave(math.MaxInt32)
+	}
 	r.c.end(r.stream)
 }
 
@@ -256,10 +256,24 @@ func (r *h2Request) raw(text string) {
 
 func (r *h2Request) freeze() {}
 
-// goAwayFromEach says that nothing was processed, and closes.
+// goAwayFromEach says that the request was not processed, as truly as a GOAWAY can, and closes.
 func (r *h2Request) goAwayFromEach() {
-	r.c.write(func() { r.c.frames.WriteGoAway(0, http2.ErrCodeNo, nil) })
+	if !r.c.leave(r.stream - 1) {
+		r.refuse()
+		return
+	}
 	r.cut()
+}
+
+// leave says GOAWAY with the last stream that is processed, if that is at most most.
+func (c *h2Conn) leave(most uint32) (may bool) {
+	c.write(func() {
+		if may = !c.leaving && c.highest <= most; may {
+			c.leaving, c.last = true, c.highest
+			c.frames.WriteGoAway(c.last, http2.ErrCodeNo, nil)
+		}
+	})
+	return may
 }
 
 func (r *h2Request) goAwayWithError() {

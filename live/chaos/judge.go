@@ -142,7 +142,7 @@ func (w *world) classify(c *call, marks []mark, attempts []balancer.Attempt) (r 
 	on := w.kinds()
 	unprocessed := len(marks) > 0 && marks[len(marks)-1].by == s && marks[len(marks)-1].do.unprocessed
 	switch {
-	case w.off && s != nil && (sick || unprocessed || w.mayBeStale(s)):
+	case w.off && s != nil && (sick || s.hasDone(cutsIdle, impatient, saysGoodbye, refusesOnce)):
 		return notListed, ""
 	case c.err == nil && on&kind == 0:
 		return ownAnswer, ""
@@ -150,7 +150,7 @@ func (w *world) classify(c *call, marks []mark, attempts []balancer.Attempt) (r 
 		return notListed, ""
 	case w.tries > 0 && len(attempts) >= w.tries && !c.noLive():
 		return outOfTries, ""
-	case !c.idempotent() && !w.nonIdempotent && kind&balancer.KindConnect == 0 && !unprocessed && s != nil && (sick || w.mayBeStale(s)):
+	case !c.idempotent() && !w.nonIdempotent && kind&balancer.KindConnect == 0 && !unprocessed && s != nil && (sick || s.hasDone(cutsIdle, impatient)):
 		return sentOnce, ""
 	case c.body >= withoutGetBody && c.bodyRead && s != nil && !w.remembers(c):
 		return bodySent, ""
@@ -187,27 +187,13 @@ func onlySick(marks []mark) bool {
 	return true
 }
 
-// mayBeStale reports whether a server may have closed a connection that a call was just
-// sent on, or has closed one because the caller's body did not come.
-func (w *world) mayBeStale(s *server) bool {
-	if s.has(cutsIdle) > 0 {
-		return true
-	}
-	for _, d := range deeds {
-		if d.name == "does not wait for the body" && s.has(d) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // stoodStill reports whether timeouts mean nothing in this world.
 func (w *world) stoodStill() bool { return time.Duration(w.stall.Load()) > patience/2 }
 
 // mayCount returns the row by which a failure of a healthy peer is documented.
 func (w *world) mayCount(s *server, a *balancer.Attempt) *row {
 	switch {
-	case w.parity && a.Kind == balancer.KindError && s.has(cutsIdle) > 0:
+	case w.parity && a.Kind == balancer.KindError && s.hasDone(cutsIdle):
 		return staleConn
 	case a.Kind&balancer.KindTimeout != 0 && w.stoodStill():
 		return stoodStill

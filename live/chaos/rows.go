@@ -14,7 +14,7 @@ var (
 	callerGone  = &row{"documented", "the caller went away", "parity.md, what differs, 1: a client that goes away before the response header: Abandoned"}
 	wrongItself = &row{"documented", "the request is wrong", "RoundTripper: errors are of type *Error, except where the request itself is wrong: no peer is blamed"}
 	ownAnswer   = &row{"documented", "the peer's own answer", "parity.md, section 8: a status counts only if it is listed and passed on; else the answer goes to the client"}
-	notListed   = &row{"documented", "the failure is not passed on", "parity.md, section 8: error and timeout go on to the next peer by default, other kinds where listed; off: none"}
+	notListed   = &row{"documented", "the failure is not passed on", "parity.md, section 8: error and timeout go on to the next peer by default, other kinds where listed; Off: none"}
 	outOfTries  = &row{"documented", "no tries left", "parity.md, section 8: tries: all peers that are not down, lowered by next_upstream_tries"}
 	sentOnce    = &row{"documented", "POST, PATCH once sent", "parity.md, section 8: POST, LOCK, PATCH do not go on once sent, but with non_idempotent"}
 	bodySent    = &row{"documented", "the body was sent", "parity.md, section 8: nor does a request go on whose body was sent and cannot be sent again"}

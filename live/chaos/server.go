@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -239,11 +240,11 @@ func (s *server) draw(r *rand.Rand) *deed {
 	return d
 }
 
-// has returns how often the server has done a deed.
-func (s *server) has(d *deed) int {
+// hasDone reports whether the server has done one of some deeds.
+func (s *server) hasDone(deeds ...*deed) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.did[d]
+	return slices.ContainsFunc(deeds, func(d *deed) bool { return s.did[d] > 0 })
 }
 
 // drain reads until the client closes, or for a while.

@@ -122,8 +122,15 @@ func (w *world) String() string {
 	for _, s := range w.servers {
 		names = append(names, s.name)
 	}
-	return fmt.Sprintf("seed %d, world %d: %s, %s, %s, next_upstream %v, tries %d, buffer %d, names %v, hooks panic %v, %d callers, servers: %s",
-		w.seed, w.number, w.wire.name, mode, method, w.kinds(), w.tries, w.buffer, w.names, w.panics, w.workers, strings.Join(names, ", "))
+	on := fmt.Sprint(w.kinds())
+	switch {
+	case w.off:
+		on = "off"
+	case w.nonIdempotent:
+		on += " non_idempotent"
+	}
+	return fmt.Sprintf("seed %d, world %d: %s, %s, %s, next_upstream %s, tries %d, buffer %d, names %v, hooks panic %v, %d callers, servers: %s",
+		w.seed, w.number, w.wire.name, mode, method, on, w.tries, w.buffer, w.names, w.panics, w.workers, strings.Join(names, ", "))
 }
 
 func (w *world) scheme() string {

@@ -78,6 +78,16 @@ func TestTies(t *testing.T) {
 	}
 }
 
+// A time of exactly 5 s is one step longer than any above it, as nginx has it.
+func TestFiveSeconds(t *testing.T) {
+	lb := machine.NewTrial(t, leasttime.New(leasttime.Header), "a", "b")
+	answer(lb, "a", 5*time.Second)
+	answer(lb, "b", 5001*ms)
+	for range 5 {
+		require.Equal(t, "b", lb.One(peer.Next, nil))
+	}
+}
+
 // Which times are averaged at which end of a request.
 func TestWhatIsAveraged(t *testing.T) {
 	for _, test := range []struct {

@@ -179,3 +179,21 @@ func TestKeepWeightsAllocatesNothing(t *testing.T) {
 		}
 	}))
 }
+
+// A Decision says whether there was a second peer to compare with.
+func TestRuleOfTwo(t *testing.T) {
+	for _, m := range []random.Method{{Two: true}, {Two: true, KeepWeights: true}} {
+		for _, tc := range []struct {
+			down bool // b is
+			want peer.Rule
+		}{{false, peer.LessOfTwo}, {true, map[bool]peer.Rule{false: peer.GreatestWeight, true: peer.Drawn}[m.KeepWeights]}} {
+			up, err := peer.New([]peer.Server{{Addr: "a"}, {Addr: "b", Down: tc.down}}, m, &peer.Options{Source: rand.NewPCG(1, 1)})
+			require.NoError(t, err)
+			r, d := &peer.Request{}, &peer.Decision{}
+			require.NoError(t, up.Begin(r))
+			require.NoError(t, up.Explain(r, d))
+			require.Equal(t, tc.want, d.Rule, "%v, b down %v", m, tc.down)
+			require.NoError(t, up.Free(r, peer.OK))
+		}
+	}
+}

@@ -98,8 +98,8 @@ func startServer(t *testing.T, wi *wire, always *deed) *server {
 // The judge finds fault with what trunk must not do, and has a row for what it may not
 // be able to help.
 func TestJudge(t *testing.T) {
-	well, sick := &server{name: "well", ip: "10.0.0.1", healthy: true}, &server{name: "sick", ip: "10.0.0.2"}
-	for _, s := range []*server{well, sick} {
+	well, sick, refusing := &server{name: "well", ip: "10.0.0.1", healthy: true}, &server{name: "sick", ip: "10.0.0.2"}, &server{name: "refusing", ip: "10.0.0.3", always: refusesOnce}
+	for _, s := range []*server{well, sick, refusing} {
 		s.port, s.did = new(port.Port), map[*deed]int{}
 	}
 	named := func(name string) *deed {
@@ -131,7 +131,7 @@ func TestJudge(t *testing.T) {
 		{name: "no live peers", call: call{method: "GET", err: balancer.ErrNoLivePeers}, attempts: []balancer.Attempt{failed, none}, fault: lost},
 		{name: "POST, sent", call: call{method: "POST", err: io.EOF}, attempts: []balancer.Attempt{failed}, row: sentOnce},
 		{name: "POST, not sent", call: call{method: "POST", err: io.EOF}, attempts: []balancer.Attempt{dial}, fault: "a request that no peer has processed was lost"},
-		{name: "POST, refused", call: call{method: "POST", err: io.EOF}, attempts: []balancer.Attempt{failed}, marks: []mark{{sick, named("refuses each")}},
+		{name: "POST, refused", call: call{method: "POST", err: io.EOF}, attempts: []balancer.Attempt{{Addr: refusing.addr(), Outcome: balancer.Failed, Kind: balancer.KindError, Err: io.EOF}}, marks: []mark{{refusing, named("refuses each")}},
 			fault: "a request that no peer has processed was lost"},
 		{name: "PUT, its body is gone", call: call{method: "PUT", body: withoutGetBody, bodyRead: true, err: io.EOF}, attempts: []balancer.Attempt{failed}, row: bodySent},
 		{name: "PUT, its body was kept", call: call{method: "PUT", body: withoutGetBody, bodyRead: true, err: io.EOF}, parity: true, attempts: []balancer.Attempt{failed}, fault: lost},
@@ -144,7 +144,7 @@ func TestJudge(t *testing.T) {
 		{name: "503 from nowhere", call: call{method: "GET", status: 503}, attempts: []balancer.Attempt{ok}, fault: "a healthy peer's answer is changed"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := &world{wire: wires[0], parity: tc.parity, servers: []*server{well, sick}, ledger: &ledger{marks: map[int][]mark{}}}
+			w := &world{wire: wires[0], parity: tc.parity, servers: []*server{well, sick, refusing}, ledger: &ledger{marks: map[int][]mark{}}}
 			r, fault := w.classify(&tc.call, tc.marks, tc.attempts)
 			require.Equal(t, tc.fault, fault)
 			require.Same(t, tc.row, r)

@@ -140,7 +140,8 @@ func (w *world) classify(c *call, marks []mark, attempts []balancer.Attempt) (r 
 		kind = map[int]balancer.Kind{429: balancer.KindHTTP429, 503: balancer.KindHTTP503, 504: balancer.KindHTTP504}[c.status]
 	}
 	on := w.kinds()
-	unprocessed := len(marks) > 0 && marks[len(marks)-1].by == s && marks[len(marks)-1].do.unprocessed
+	// Of a server with many deeds another one may have broken the connection before it was known.
+	unprocessed := len(marks) > 0 && marks[len(marks)-1].by == s && marks[len(marks)-1].do.unprocessed && (s.healthy || s.always != nil)
 	switch {
 	case w.off && s != nil && (sick || s.hasDone(cutsIdle, impatient, saysGoodbye, refusesOnce)):
 		return notListed, ""

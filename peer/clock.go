@@ -17,16 +17,16 @@ type Now struct {
 func wallTime(d time.Duration) time.Time { return time.Unix(0, int64(d)).UTC() }
 
 // now reads the clock.
-func (u *Upstream) now() Now {
-	d := u.clock()
-	n := Now{Time: d, Milli: int64(d / time.Millisecond)}
+func (u *Upstream) now() Now { return u.at(u.clock()) }
+
+// at is a time of the clock.
+func (u *Upstream) at(d time.Duration) Now {
 	// The usual case divides by a constant, which costs a multiplication.
-	if u.resolution == time.Second {
-		n.Tick = int64(d / time.Second)
-	} else {
-		n.Tick = int64(d / u.resolution)
+	tick := d / time.Second
+	if u.resolution != time.Second {
+		tick = d / u.resolution
 	}
-	return n
+	return Now{d, int64(tick), int64(d / time.Millisecond)}
 }
 
 // lock takes the lock, and returns the time. The clock is read before, since that takes

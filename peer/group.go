@@ -141,7 +141,7 @@ func (g *Group) Candidates(r *Request, now Now) []int {
 	return list
 }
 
-// barred is what keeps peer i from everybody.
+// barred is what keeps peer i from every request.
 func (g *Group) barred(i int, w uint64, now Now) bool {
 	return w&guarded != 0 && (w&down != 0 || !g.open(i, w, now))
 }
@@ -166,51 +166,60 @@ func (g *Group) EligibleDraining(i int, r *Request, now Now) bool {
 
 // open is eligibility but for down, drain and tried.
 func (g *Group) open(i int, w uint64, now Now) bool {
-	p := &g.peers[i]
-	return !p.inWindow(w, now) && !g.full(i, w)
+	return !g.peers[i].inWindow(w, now.Tick) && !g.full(i, w)
 }
 
 // inWindow reports whether the peer, whose word is w, is in its fail window.
-func (p *state) inWindow(w uint64, now Now) bool {
-	return w&out != 0 && now.Tick-p.checked <= p.failTimeout
+func (p *state) inWindow(w uint64, tick int64) bool {
+	return w&out != 0 && tick-p.checked <= p.failTimeout
 }
 
 func (g *Group) full(i int, w uint64) bool {
 	return w&limited != 0 && g.peers[i].conns(w) >= g.cold[i].maxConns
 }
 
-// roundRobin picks among all eligible peers of the group: the door for whole
-// groups.
-func (g *Group) roundRobin(r *Request, now Now) int {
+// PickAll is the entry point for a pick over the whole group, as a Selector's Pick: round
+// robin (docs/parity.md, sections 3 and 5). Of all eligible peers the trunk chooses, and
+// the peer that the request is bound to, if there is one, pays for its choice.
+func PickAll(g *Group, r *Request, now Now) int {
+	if g.single || r.payer >= 0 {
+		if i, ok := g.preset(r); ok {
+			return i
+		}
+	} else {
+		r.Rule = GreatestWeight
+	}
+	if g.queues != nil {
+		return g.queues.pick(g, r, now)
+	}
+	if g.levels != nil {
+		g.export()
+		g.scanMost = math.MaxInt
+	}
+	t := g.scan(r, now)
+	return t.settle(r.payer)
+}
+
+// preset is what is decided without the trunk; ok reports whether anything is.
+func (g *Group) preset(r *Request) (i int, ok bool) {
 	payer := r.payer
 	switch {
 	case payer >= 0 && g.currentWeight(payer) <= g.peers[payer].weight-g.total:
 		// The valve: a hinted peer so deep in debt is taken free of charge,
 		// or its debt would grow without end.
 		r.Rule = BoundFree
-		return payer
+		return payer, true
 	case g.single:
 		// Nothing but down and max_conns refuses it; and, to a request that tried it
 		// when it was not alone, that.
 		r.Rule = OnlyPeer
 		if w := g.peers[0].load.Load(); w&down != 0 || g.full(0, w) || r.spent {
-			return None
+			return None, true
 		}
-		return 0
-	case payer >= 0:
-		r.Rule = BoundPays
-	default:
-		r.Rule = GreatestWeight
+		return 0, true
 	}
-	if g.levels != nil {
-		g.export()
-		g.scanMost = math.MaxInt
-	}
-	if g.queues != nil {
-		return g.queues.pick(g, r, now)
-	}
-	t := g.scan(r, now)
-	return t.settle(payer)
+	r.Rule = BoundPays
+	return None, false
 }
 
 // scan is the engine of small groups: all eligible peers are added. It is

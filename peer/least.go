@@ -39,7 +39,7 @@ func (g *Group) Least(r *Request, now Now) int {
 		l = &byConns
 	}
 	// Where a choice is seldom a tie the scan is quick, and levels pay later than queues.
-	if g.levels == nil && len(g.peers)/2 > g.scanMost && l.steady() && g.up.selector.comparesFrees() {
+	if g.levels == nil && (len(g.peers)-1)/8 >= g.scanMost && l.steady() && g.up.selector.comparesFrees() {
 		g.export()
 		g.levels = newLevels(g, l)
 	}

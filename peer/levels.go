@@ -229,7 +229,7 @@ func (q *levels) changed(g *Group, i int, now Now) {
 	load, until := int64(none), int64(NoTick)
 	switch {
 	case w&down != 0 || g.full(i, w):
-	case w&out != 0 && now.Tick-p.checked <= p.failTimeout:
+	case p.inWindow(w, now.Tick):
 		until = p.checked + p.failTimeout + 1
 	default:
 		if load = int64(p.conns(w)); q.by.Of != nil {

@@ -61,8 +61,3 @@ const (
 	// get and in the backup group too (docs/parity.md, section 7).
 	RoundRobin = -2
 )
-
-// PickAll is the entry point for a pick over the whole group, as a Selector's Pick: round
-// robin (docs/parity.md, sections 3 and 5). Of all eligible peers the trunk chooses, and
-// the peer that the request is bound to, if there is one, pays for its choice.
-func PickAll(g *Group, r *Request, now Now) int { return g.roundRobin(r, now) }

@@ -162,7 +162,7 @@ func (q *queues) scan(g *Group, r *Request, now Now) Trunk {
 		case g.full(int(i), w):
 			me.where = away
 			continue
-		case p.inWindow(w, now):
+		case p.inWindow(w, now.Tick):
 			q.sleep(i, p.checked+p.failTimeout+1)
 			continue
 		case r.tried.has(p.slot):

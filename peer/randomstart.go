@@ -20,7 +20,7 @@ func (u *Upstream) randomStart() {
 			continue
 		}
 		for range random.Int64N(g.cycle()) {
-			g.roundRobin(&r, now)
+			PickAll(g, &r, now)
 		}
 	}
 }

@@ -23,13 +23,17 @@ const inlineSlots = 128
 // reset empties the set and makes room for n slots. It allocates only for more
 // than inlineSlots, and only when it has no room from an earlier use.
 func (b *slotSet) reset(n int) {
+	b.any = false
+	if b.many || n > inlineSlots {
+		b.resetBits(n)
+	}
+}
+
+func (b *slotSet) resetBits(n int) {
 	if b.many {
 		b.clear()
 	}
-	b.any = false
-	if n > inlineSlots {
-		b.grow(n)
-	}
+	b.grow(n)
 }
 
 // grow makes room for n slots, where fewer were enough before.

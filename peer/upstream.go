@@ -259,7 +259,7 @@ func (u *Upstream) pick(r *Request, now Now) (*Group, int) {
 		i := choose(g, r, now)
 		if i == RoundRobin {
 			choose, r.fellBack = PickAll, true
-			i = g.roundRobin(r, now)
+			i = PickAll(g, r, now)
 		}
 		if i != None {
 			return g, i

@@ -43,7 +43,7 @@ func (g *Group) verdict(i int, r *Request, now Now) Verdict {
 		return Draining
 	case w&down != 0:
 		return Down
-	case w&out != 0 && now.Tick-p.checked <= p.failTimeout:
+	case p.inWindow(w, now.Tick):
 		return FailedOut
 	case g.full(i, w):
 		return Full

@@ -12,9 +12,10 @@ type Group struct {
 	// cold is what a walk does not touch.
 	peers  []state
 	cold   []cold
-	unit   int64 // what a weight of 1 counts: 1, unless a remedy needs finer ones
-	total  int64 // of the weights, in units
-	weight int64 // of the weights as configured
+	times  []Times // nil: the method has no use for them
+	unit   int64   // what a weight of 1 counts: 1, unless a remedy needs finer ones
+	total  int64   // of the weights, in units
+	weight int64   // of the weights as configured
 	single bool
 	paid   int64 // what the last who paid has paid, for the Decision
 	// queues is the engine of a great group; nil: the scan.
@@ -52,7 +53,6 @@ type cold struct {
 	window   *failTimes            // nil: no remedy counts by time
 	maxConns uint32                // 0: no limit
 	counts   [Abandoned + 1]uint64 // frees by outcome, but for OK
-	times    Times
 	drain    bool
 	member   *member
 	attached any
@@ -113,7 +113,20 @@ func (g *Group) Idle(i int, now Now) (since, failTimeout int64) {
 }
 
 // Times returns least_time's state of peer i, to be read and written.
-func (g *Group) Times(i int) *Times { return &g.cold[i].times }
+func (g *Group) Times(i int) *Times {
+	if g.times == nil {
+		g.times = make([]Times, len(g.peers))
+	}
+	return &g.times[i]
+}
+
+// timesOf is a copy of least_time's state of peer i.
+func (g *Group) timesOf(i int) Times {
+	if g.times == nil {
+		return Times{}
+	}
+	return g.times[i]
+}
 
 // Draw returns 31 random bits from the upstream's source.
 func (g *Group) Draw() uint32 { return uint32(g.up.source.Uint64() >> 33) }

@@ -3,6 +3,7 @@ package peer
 import (
 	"math"
 
+	"github.com/trunklb/trunk/internal/engine"
 	"github.com/trunklb/trunk/internal/heap"
 )
 
@@ -65,9 +66,6 @@ const (
 func (w where) queued() bool { return w == inList || w == inHeap }
 
 const none = heap.None
-
-// maxSteps is how far from the end of a list a place is looked for.
-const maxSteps = 4
 
 // never is a tick that does not come.
 const never = math.MaxInt64
@@ -247,11 +245,11 @@ func (q *queues) enter(g *Group, i int32) {
 	me := &q.links[i]
 	l := &q.lists[me.queue]
 	after, steps := l.tail, 0
-	for after != none && steps < maxSteps && !q.before(g, after, i) {
+	for after != none && steps < engine.MaxSteps && !q.before(g, after, i) {
 		after = q.links[after].prev
 		steps++
 	}
-	if steps < maxSteps {
+	if steps < engine.MaxSteps {
 		q.link(l, i, after)
 	} else {
 		me.where = inHeap

@@ -23,8 +23,6 @@ type Set struct {
 	total  [2]int64
 	usable [2]usable
 	number int // of peers
-	// given is what the set was made from.
-	given []Server
 	// version counts the sets of an upstream; born is, by slot, in which one the slot
 	// got its present peer; slots how many there are.
 	version int
@@ -60,7 +58,7 @@ func NewSet(servers []Server, resolution time.Duration) (*Set, error) {
 
 // newSet is NewSet for weights that count in a unit.
 func newSet(servers []Server, resolution time.Duration, unit int64) (*Set, error) {
-	s := &Set{given: slices.Clone(servers)}
+	s := &Set{}
 	backups := 0
 	for i := range servers {
 		if servers[i].Backup {

@@ -42,7 +42,7 @@ func (g *Group) stateOf(i int, w uint64) State {
 		CurrentWeight: g.configured(g.currentWeight(i)), EffectiveWeight: g.configured(p.ew),
 		Conns: int64(p.conns(w)), Fails: int64(failsOf(w)),
 		Accessed: c.accessed, Checked: p.checked,
-		Times: c.times,
+		Times: g.timesOf(i),
 	}
 }
 

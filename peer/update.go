@@ -3,7 +3,6 @@ package peer
 import (
 	"math"
 	"math/bits"
-	"slices"
 
 	"github.com/trunklb/trunk/internal/engine"
 )
@@ -51,9 +50,6 @@ func (u *Upstream) update(servers []Server) ([]idle, error) {
 	u.updating.Lock()
 	defer u.updating.Unlock()
 	before := u.set.Load()
-	if before != nil && slices.Equal(before.given, servers) {
-		return nil, nil
-	}
 	set, err := newSet(servers, u.resolution, u.remedies.unit())
 	if err == nil {
 		err = u.policy.checkServers(servers)
@@ -116,7 +112,7 @@ func (u *Upstream) plan(before, set *Set, selector Selector) *plan {
 	p := &plan{before: before, set: set, selector: selector}
 	known := byAddr(before)
 	for gi := range set.groups {
-		p.groups[gi] = u.newGroup(set, gi, selector.comparesFrees() || u.record != nil)
+		p.groups[gi] = u.newGroup(set, gi, &selector)
 		p.from[gi] = make([]place, set.Len(gi))
 		for i := range p.from[gi] {
 			m := &set.groups[gi][i]
@@ -231,24 +227,27 @@ func (a addresses) takeAt(addr string, at place) bool {
 	return true
 }
 
-// newGroup makes a group of new peers, which have no slots yet. attended: every free of
-// theirs takes the lock.
-func (u *Upstream) newGroup(set *Set, gi int, attended bool) Group {
+// newGroup makes a group of new peers, which have no slots yet.
+func (u *Upstream) newGroup(set *Set, gi int, s *Selector) Group {
 	members := set.groups[gi]
 	unit := u.remedies.unit()
 	g := Group{up: u, index: gi, unit: unit, total: set.total[gi] * unit, weight: set.total[gi], single: set.single,
 		scanMost: engine.ScanMost,
 		peers:    make([]state, len(members)), cold: make([]cold, len(members))}
 	for i := range members {
-		g.configure(i, &members[i], attended)
+		g.configure(i, &members[i], s.comparesFrees() || u.record != nil)
 	}
 	if len(members) > g.scanMost {
 		g.queues = newQueues(&g)
 	}
+	if s.listens() {
+		g.times = make([]Times, len(members))
+	}
 	return g
 }
 
-// configure gives peer i its configuration and the state of a new peer.
+// configure gives peer i its configuration and the state of a new peer. attended: every
+// free of it takes the lock.
 func (g *Group) configure(i int, m *member, attended bool) {
 	p := &g.peers[i]
 	p.step = int32(g.unit)
@@ -293,7 +292,10 @@ func (g *Group) inherit(i int, from *Group, j int, after, before int64) {
 	p.slot, p.checked = was.slot, was.checked
 	p.gets = was.gets
 	c, past := &g.cold[i], &from.cold[j]
-	c.accessed, c.times, c.counts, c.attached = past.accessed, past.times, past.counts, past.attached
+	c.accessed, c.counts, c.attached = past.accessed, past.counts, past.attached
+	if from.times != nil {
+		*g.Times(i) = from.times[j]
+	}
 	w := was.load.moved()
 	judged := w
 	if c.maxFails != past.maxFails {
@@ -343,6 +345,7 @@ func (u *Upstream) remove(old *[3]Group, removedNow []place) []idle {
 			failTimeout: p.failTimeout, gets: p.gets, slot: p.slot, step: p.step})
 		held.peers[len(held.peers)-1].load.Store(w | down | locked)
 		held.cold = append(held.cold, g.cold[i])
+		held.times = append(held.times, g.timesOf(i))
 	}
 	for i := range old[removed].peers {
 		if g := &old[removed]; g.Conns(i) > 0 {

@@ -55,8 +55,8 @@ func check(t *testing.T, config func(Choose) Config, start func(TB, Config, Choo
 
 // keepEngine returns what undoes the choice of an engine that New makes.
 func keepEngine() func() {
-	most := engine.ScanMost
-	return func() { engine.ScanMost = most }
+	most, steps := engine.ScanMost, engine.MaxSteps
+	return func() { engine.ScanMost, engine.MaxSteps = most, steps }
 }
 
 // Fuzz is Check with choices made from bytes: the first ones make the

@@ -64,7 +64,7 @@ func NewTwins(t TB, c Config, choose Choose) *Machine {
 	engine.ScanMost = scan
 	m.product, err = peer.New(c.Servers, c.Method, w.options(m.draws.forProduct, &w.ours, watched))
 	require.NoError(t, err)
-	engine.ScanMost = queues
+	engine.ScanMost, engine.MaxSteps = queues, oneOf(choose, "steps", 4, 1, 0)
 	w.up, err = peer.New(c.Servers, c.Method, w.options(m.draws.forBeside, &w.theirs, watched))
 	require.NoError(t, err)
 	return m

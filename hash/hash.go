@@ -47,7 +47,7 @@ type Method struct {
 	// comes or goes moves no others. The ring is larger: 160 points per unit of
 	// weight for each address. Names that are addresses keep their points.
 	ByAddress bool
-	// FullWalk lets Consistent go on along the ring until a peer can be had.
+	// FullWalk lets Consistent go on along the ring until a peer is available.
 	// nginx leaves a key to round robin after 20 points whose servers cannot be
 	// had, so that with many dead servers such a key has no peer of its own. With
 	// FullWalk every key has one as long as a primary peer lives, and a server
@@ -158,7 +158,7 @@ func (m Method) String() string { return peer.Describe(m).Name }
 
 type plain struct{ ranges [2]pick.Ranges }
 
-// pick hashes the key, each time with another prefix, until a peer can be had.
+// pick hashes the key, each time with another prefix, until a peer is available.
 // The hashes add up over the whole request.
 func (s *plain) pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 	m := &r.Scratch

@@ -226,7 +226,7 @@ func newConsistent(set *peer.Set, of text, maxPoints int) (*consistent, error) {
 }
 
 // pick goes along the ring from the key's point, or from where the request
-// was, to the first server of which a peer can be had; the trunk chooses among
+// was, to the first server with an available peer; the trunk chooses among
 // the peers of that server.
 func (s *consistent) pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 	m := &r.Scratch

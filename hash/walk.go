@@ -8,7 +8,7 @@ import (
 // walk is consistent with FullWalk.
 type walk struct {
 	*consistent
-	// alive says which servers have a peer that can be had. It is written anew by
+	// alive says which servers have an available peer. It is rewritten by
 	// each Pick that needs it, and kept only to save the memory: Picks come one
 	// at a time.
 	alive []bool
@@ -24,7 +24,7 @@ func newWalk(s *consistent) *walk {
 }
 
 // pick goes along the ring from the key's point, or from where the request
-// was, to the first server of which a peer can be had, be it a whole turn.
+// was, to the first server with an available peer, even if that takes a whole turn.
 // Where the group has none it is round robin that goes to the backup group.
 func (s *walk) pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 	m := &r.Scratch
@@ -52,12 +52,12 @@ func (s *walk) pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 			at = s.ring.next(at)
 		}
 	}
-	// Also where the only ones that can be had have no points, since all theirs
+	// Also where the only available ones have no points, since all theirs
 	// were equal to another server's.
 	return peer.RoundRobin
 }
 
-// look notes which servers have a peer that can be had, and reports whether
+// look notes which servers have an available peer, and reports whether
 // there is one.
 func (s *walk) look(g *peer.Group, r *peer.Request, now peer.Now) bool {
 	found := false

@@ -10,7 +10,7 @@ import (
 type whole struct{ ranges [2]pick.Ranges }
 
 // pick takes the key's next choice, also in the next retry, while the peer there
-// cannot be had.
+// is not available.
 func (s *whole) pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 	m := &r.Scratch
 	if i, ok := pick.Preset(r, g.Len() < 2 || r.Key == ""); ok {

@@ -58,7 +58,7 @@ const (
 type selector struct{ ranges [2]pick.Ranges }
 
 // pick hashes the address, and goes on from the hash that it reached, also in
-// the next retry, while the peer there cannot be had.
+// the next retry, while the peer there is not available.
 func (s *selector) pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 	m := &r.Scratch
 	if i, ok := pick.Preset(r, g.Len() < 2); ok {

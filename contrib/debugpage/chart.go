@@ -11,14 +11,14 @@ import (
 // The chart has one plot for each peer, all in the same scale: current weight as
 // an area, credit above zero and debt below, and effective weight as a line. One
 // unit to the right is a pick; the last column is now. Plots are stretched to
-// the width of the screen; text therefore stands in axes of their own, that are not.
+// the width of the screen; text is therefore in axes of its own, which do not scale.
 const (
 	plotHeight = 100 // in the plot's units
 	plotTop    = 9
 	plotBottom = 84
 	ticksTop   = 91 // of the marks for who was taken
 	axisHeight = 88 // in pixels, as in the style
-	fewest     = 24 // columns, or few picks would be great blocks
+	fewest     = 24 // columns, or few picks would be large blocks
 )
 
 type chart struct {
@@ -51,7 +51,7 @@ type plot struct {
 	Now                string // x of the last column
 }
 
-// band is a time in which the peer could not be had.
+// band is a time in which the peer was not available.
 type band struct {
 	X, Width int
 	Why      string
@@ -176,7 +176,7 @@ func (c *chart) scale(rows []row, lines [][]point) {
 		}
 	}
 	c.Zero = c.y(0)
-	// Numbers that would stand on each other are left out.
+	// Numbers that would overlap are left out.
 	c.Axis = []mark{{c.axisY(c.Highest), number(c.Highest)}, {c.axisY(0), "0"}}
 	if c.height(c.Lowest)-c.height(0) > 16 {
 		c.Axis = append(c.Axis, mark{c.axisY(c.Lowest), number(c.Lowest)})

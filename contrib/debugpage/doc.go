@@ -19,6 +19,6 @@
 // comes as JSON, with ?q=text only what concerns peers with that text, and with
 // ?upstream=name one panel.
 //
-// The page only reads, but it tells addresses and keys to whoever can ask for
+// The page only reads, but it shows addresses and keys to whoever can reach
 // it: mount it where only operators come, and see Options.Redact.
 package debugpage

@@ -54,7 +54,7 @@ func (o *Options) report(k kept) upstreamReport {
 			o.redact(&s.Peer)
 		}
 		k.snapshot.Time = bounded(k.snapshot.Time)
-		k.snapshot.HookPanic = o.told(Error, k.snapshot.HookPanic)
+		k.snapshot.HookPanic = o.redacted(Error, k.snapshot.HookPanic)
 		r.Snapshot = &k.snapshot
 	}
 	for i := len(k.picks) - 1; i >= 0 && len(r.Decisions) < o.Decisions; i-- {
@@ -75,24 +75,24 @@ func (o *Options) report(k kept) upstreamReport {
 	return r
 }
 
-// decision is what may be told of one.
+// decision returns what may be shown of one.
 func (o *Options) decision(k *pick) decisionReport {
 	d := k.copied()
 	d.Time = bounded(d.Time)
-	d.Key, d.Client, d.Hint = o.told(Key, d.Key), o.told(Client, d.Client), o.told(Hint, d.Hint)
+	d.Key, d.Client, d.Hint = o.redacted(Key, d.Key), o.redacted(Client, d.Client), o.redacted(Hint, d.Hint)
 	for n := range d.Peers {
 		c := &d.Peers[n]
-		c.Addr, c.Name = o.told(Addr, c.Addr), o.told(Addr, c.Name)
+		c.Addr, c.Name = o.redacted(Addr, c.Addr), o.redacted(Addr, c.Name)
 	}
 	return decisionReport{Seq: d.seq, Decision: d.Decision, LeftOut: d.leftOut}
 }
 
 func (o *Options) redact(p *peer.Peer) {
 	s := &p.Server
-	s.Addr, s.Name, s.Service = o.told(Addr, s.Addr), o.told(Addr, s.Name), o.told(Addr, s.Service)
-	s.TLSName, s.Host = o.told(Addr, s.TLSName), o.told(Addr, s.Host)
-	s.Route, p.SID = o.told(SID, s.Route), o.told(SID, p.SID)
-	s.Zone, s.Labels = o.told(Label, s.Zone), labels(s.Labels, func(value string) string { return o.told(Label, value) })
+	s.Addr, s.Name, s.Service = o.redacted(Addr, s.Addr), o.redacted(Addr, s.Name), o.redacted(Addr, s.Service)
+	s.TLSName, s.Host = o.redacted(Addr, s.TLSName), o.redacted(Addr, s.Host)
+	s.Route, p.SID = o.redacted(SID, s.Route), o.redacted(SID, p.SID)
+	s.Zone, s.Labels = o.redacted(Label, s.Zone), labels(s.Labels, func(value string) string { return o.redacted(Label, value) })
 }
 
 // bounded is a time that JSON has a form for: years of four digits.

@@ -33,8 +33,8 @@ func clipLookup(l *peer.Lookup, most int) *peer.Lookup {
 	return mapped(l, most, func(_ Kind, text string) string { return strings.Clone(clip(text)) })
 }
 
-// lookup is what may be told of one.
-func (o *Options) lookup(l *peer.Lookup) *peer.Lookup { return mapped(l, o.Peers, o.told) }
+// lookup returns what may be shown of one.
+func (o *Options) lookup(l *peer.Lookup) *peer.Lookup { return mapped(l, o.Peers, o.redacted) }
 
 // lookupText is what a look-up has brought.
 func (o *Options) lookupText(l *peer.Lookup) string {

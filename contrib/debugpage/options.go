@@ -4,15 +4,15 @@ package debugpage
 // are the defaults; a number below 1 is the default too.
 //
 // The memory of one panel is at most Picks*Peers*160 bytes for its picks, and
-// Events*Peers*160 for events that nobody could be reached, and a few strings of
+// Events*Peers*160 for events of type NoLivePeers, and a few strings of
 // at most 256 bytes for each pick.
 type Options struct {
 	// Picks is how many picks are kept for the chart. 0: 240.
 	Picks int
 	// Decisions is how many of them are shown in words. 0: 20.
 	Decisions int
-	// Events is how many events are kept; that nobody is live, over and over,
-	// counts once. 0: 50.
+	// Events is how many events are kept; repeated NoLivePeers
+	// count once. 0: 50.
 	Events int
 	// Peers is how many peers are kept of one pick. Where an upstream has more,
 	// these are the winner, then those that have failed or are full, then the
@@ -38,7 +38,7 @@ const (
 	Client Kind = "client" // a client's address
 	Hint   Kind = "hint"   // the sid that a request brought
 	Addr   Kind = "addr"   // a peer's address, name or service
-	Error  Kind = "error"  // why a look-up failed, or how a hook panicked: it may tell any of these
+	Error  Kind = "error"  // why a look-up failed, or how a hook panicked: it may contain any of these
 	Label  Kind = "label"  // a server's zone, or the value of a label
 	SID    Kind = "sid"    // a peer's session id or route; without a route the MD5 of its address
 )

@@ -15,8 +15,8 @@ type Source interface {
 }
 
 // Panel is the part of a Page that shows one upstream. Decision and Event are
-// there to be given as hooks, and Watch tells where the state is read when
-// somebody looks. Goroutines may share a Panel.
+// there to be given as hooks, and Watch names the upstream whose state is read when
+// the page is requested. Goroutines may share a Panel.
 type Panel struct {
 	name string
 	opt  *Options
@@ -28,7 +28,7 @@ type Panel struct {
 	dropped uint64
 }
 
-// happening is an event, and how often in a row it was told.
+// happening is an event, and how often in a row it was reported.
 type happening struct {
 	peer.Event
 	times  uint64
@@ -36,7 +36,7 @@ type happening struct {
 	reason bool // there is one
 }
 
-// says reports whether h has told the same. Failures, and what becomes of them, are
+// says reports whether h is the same event. Failures, and what becomes of them, are
 // each a story of its own.
 func (h *happening) says(e *peer.Event) bool {
 	switch e.Kind {
@@ -104,7 +104,7 @@ type kept struct {
 	picks    []pick      // the oldest first
 	events   []happening // the oldest first
 	seen     uint64      // decisions
-	told     uint64      // events that took a place of their own
+	noted    uint64      // events that took a place of their own
 	dropped  uint64
 }
 
@@ -125,7 +125,7 @@ func (p *Panel) kept() kept {
 func (p *Panel) copied() (kept, Source) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	k := kept{name: p.name, seen: p.picks.written, told: p.events.written, dropped: p.dropped}
+	k := kept{name: p.name, seen: p.picks.written, noted: p.events.written, dropped: p.dropped}
 	p.picks.each(func(d *pick) { k.picks = append(k.picks, d.copied()) })
 	p.events.each(func(h *happening) {
 		c := *h

@@ -18,7 +18,7 @@ type pick struct {
 func (k *pick) keep(seq uint64, d *peer.Decision, most int) {
 	peers := k.Peers[:0]
 	*k = pick{seq: seq, Decision: *d, leftOut: max(0, len(d.Peers)-most)}
-	// What a request brought is often a part of something greater, which must
+	// What a request brought is often a part of something longer, which must
 	// not be kept alive by it.
 	k.Key, k.Client, k.Hint = strings.Clone(clip(d.Key)), clip(d.Client), strings.Clone(clip(d.Hint))
 	k.Winner = peer.None

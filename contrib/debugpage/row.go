@@ -33,7 +33,7 @@ type row struct {
 	Name   string // as shown, if it differs
 	State  state
 	Note   string
-	Wanted float64 // share of its group's weights that can be had
+	Wanted float64 // share of its group's available weights
 	Got    float64 // share of its group's gets
 	Recent float64 // share of its group's picks in the chart
 	Picks  int     // picks in the chart
@@ -149,7 +149,7 @@ func shares(rows []row, of [2]int) {
 // wanted reports whether the configuration means the peer to get anything.
 func (r *row) wanted() bool { return !r.Removed && !r.Server.Down && !r.Server.Drain }
 
-// troubled reports whether somebody who looks at the page looks for this peer.
+// troubled reports whether this peer belongs at the top of the page.
 func (r *row) troubled() bool {
 	return r.State != live || r.Fails > 0
 }

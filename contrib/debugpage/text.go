@@ -47,8 +47,8 @@ func visible(s string) string {
 	return b.String()
 }
 
-// told is what may be told of a value.
-func (o *Options) told(kind Kind, value string) string {
+// redacted returns what may be shown of a value.
+func (o *Options) redacted(kind Kind, value string) string {
 	if value == "" {
 		return ""
 	}
@@ -56,7 +56,7 @@ func (o *Options) told(kind Kind, value string) string {
 }
 
 // shown is what is shown of a value.
-func (o *Options) shown(kind Kind, value string) string { return visible(o.told(kind, value)) }
+func (o *Options) shown(kind Kind, value string) string { return visible(o.redacted(kind, value)) }
 
 // clock is a time as the time of the day, in UTC.
 func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }

@@ -124,7 +124,7 @@ type decisionView struct {
 	Seq     uint64
 	Time    time.Time
 	Age     time.Duration
-	Taken   string // ""; nobody
+	Taken   string // "": none
 	Rule    string
 	Try     int
 	Key     string

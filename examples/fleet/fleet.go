@@ -58,7 +58,7 @@ func simulate(randomStart bool) (load, error) {
 	return l, nil
 }
 
-// most is the greatest number of clients that ask one backend at once.
+// most is the largest number of clients that ask one backend at once.
 func (l load) most() int {
 	most := 0
 	for _, asked := range l {

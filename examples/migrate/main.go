@@ -52,14 +52,14 @@ func filesBeside(w io.Writer, name string) includeFunc {
 		return nil
 	}
 	read := nginxconf.IncludeFS(os.DirFS("/"), strings.TrimPrefix(filepath.ToSlash(dir), "/"))
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	return func(pattern string) ([]nginxconf.IncludeFile, error) {
 		files, err := read(pattern)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-			if !told[pattern] {
+			if !reported[pattern] {
 				fmt.Fprintf(w, "  The included file %s cannot be read here, and is left out.\n", pattern)
 			}
-			told[pattern] = true
+			reported[pattern] = true
 			return nil, nil
 		}
 		return files, err
@@ -134,7 +134,7 @@ func report(w io.Writer, b *nginxconf.Block) {
 		return at(o.File, o.Line), strings.Join(strings.Fields(strings.Join(o.Words, " ")), " "), o.Instead
 	})
 	if b.Stream {
-		fmt.Fprintln(w, "\n  It stands in stream { }: use Start, or DialContext.")
+		fmt.Fprintln(w, "\n  It is in stream { }: use Start, or DialContext.")
 	}
 }
 

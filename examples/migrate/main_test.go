@@ -22,9 +22,9 @@ func TestTheSample(t *testing.T) {
 		"location /reports",
 		"sticky cookie srv expires=3600s path=/;",
 		"localhost is 127.0.0.1 and ::1",
-		"the weights are too great for ip_hash",
+		"the weights are too large for ip_hash",
 		"=== db (line 82)",
-		"It stands in stream { }",
+		"It is in stream { }",
 		"more_set_headers",
 		"include /etc/nginx/mime.types",
 	} {

@@ -1,4 +1,4 @@
-// Night tells the story that trunk began with, on the real library and a fake
+// Night plays the story that trunk began with, on the real library and a fake
 // clock. Server a has weight 10 and max_fails=2, b has weight 1. At night a fails
 // twice. In the morning all is well; and yet the first requests go to b, and b
 // keeps what it got too much. That is nginx's arithmetic, and trunk's default.
@@ -31,7 +31,7 @@ func main() {
 func run(out io.Writer, path string) error {
 	var nights []night
 	for _, c := range remedies {
-		n, err := tell(c)
+		n, err := play(c)
 		if err != nil {
 			return err
 		}

@@ -56,10 +56,10 @@ type night struct {
 	morning []step // one for each request
 }
 
-// tell plays the story: a has weight 10 and max_fails=2, b has weight 1. At night a
+// play plays the story: a has weight 10 and max_fails=2, b has weight 1. At night a
 // fails twice, in turn, and is taken out. Seven hours later all is well, and
 // requests come, one a second.
-func tell(c remedy) (night, error) {
+func play(c remedy) (night, error) {
 	n := night{remedy: c}
 	s, err := begin(c, &n)
 	if err != nil {

@@ -9,7 +9,7 @@
 //
 //	go run ./examples/replay internal/parity/testdata/traces/least_conn.jsonl.gz
 //
-// With -record the story is played anew, and recorded to the file.
+// With -record the story is played again, and recorded to the file.
 package main
 
 import (
@@ -74,7 +74,7 @@ func unzipped(r io.Reader) (io.Reader, error) {
 	return b, nil
 }
 
-// replay plays recordings and tells of each request what was decided, and how it
+// replay plays recordings and shows for each request what was decided, and how it
 // ended if not well.
 func replay(out io.Writer, in io.Reader) error {
 	w := bufio.NewWriter(out)

@@ -18,7 +18,7 @@ type Addr struct {
 	Host string
 	// IP is the address that Host is; not valid: Host is a name or a path.
 	// Numeric: nginx takes Host for a name, and the C library's resolver
-	// knows the address without asking anybody ("10.1").
+	// knows the address without a look-up ("10.1").
 	IP      netip.Addr
 	Numeric bool
 	// Port is the port, NoPort says that it is the default one. 0: a path.

@@ -4,7 +4,7 @@
 //
 // nginx executes directives while it reads them, so a mistake in line 5 is
 // reported before a missing brace in line 10. [Parse] keeps that order
-// possible: it always returns a tree, and a syntax error stands in it at the
+// possible: it always returns a tree, and a syntax error is in it at the
 // place where the text goes wrong, to be met by whoever walks there.
 package conflex
 
@@ -17,7 +17,7 @@ type Directive struct {
 	// Start is the line of the first word, Line that of the ";" or "{" which
 	// ends the words: nginx names the latter in its messages.
 	Start, Line int
-	// Block is what stands in braces; nil: the directive ended with ";".
+	// Block is what is in braces; nil: the directive ended with ";".
 	Block *Block
 	// Lua is the text in the braces of a NAME_by_lua_block, which is not made
 	// of directives; Block is then empty.
@@ -30,7 +30,7 @@ func (d *Directive) Name() string { return d.Words[0] }
 // Args are the words after the name.
 func (d *Directive) Args() []string { return d.Words[1:] }
 
-// A Block is what stands between braces, or a whole text.
+// A Block is what is between braces, or a whole text.
 type Block struct {
 	Directives []*Directive
 	// End is the line of the closing brace, or the last one of the text.
@@ -40,7 +40,7 @@ type Block struct {
 }
 
 // Syntax returns the syntax error somewhere in the block, or nil. It is for
-// those who skip a block; who walks it meets the error where it stands.
+// those who skip a block; who walks it meets the error in its place.
 func (b *Block) Syntax() *SyntaxError {
 	for b != nil {
 		if b.Err != nil {

@@ -17,7 +17,7 @@ const tokenLimit = 4096
 //   - words end at white space, ";" and "{"; only the start of a word makes
 //     "#" a comment, '"' and "'" a quote, and "}" a brace;
 //   - a "{" after "$" is part of the word;
-//   - behind a closing quote stands white space, ";", "{" or ")", and the
+//   - a closing quote is followed by white space, ";", "{" or ")", and the
 //     last begins a word of its own;
 //   - white space is space, tab, CR and LF, and nothing else.
 type lexer struct {
@@ -133,7 +133,7 @@ func bareWord(text string) (n int, escapes bool) {
 	return n, escapes
 }
 
-// quoted reads a word in quotes and looks at what stands behind it.
+// quoted reads a word in quotes and checks what follows it.
 func (l *lexer) quoted(d *Directive, quote byte) *SyntaxError {
 	line := l.line
 	l.pos++

@@ -43,7 +43,7 @@ func Seconds(s string) (n int64, ok bool) { return parseTime(s, 1) }
 // months.
 func Millis(s string) (n int64, ok bool) { return parseTime(s, 1000) }
 
-// timeUnits are nginx's units, greatest first, by their length in seconds. A
+// timeUnits are nginx's units, largest first, by their length in seconds. A
 // space ends a number of seconds, and after it no unit may follow; ms is
 // shorter than all of them.
 var timeUnits = []struct {
@@ -64,7 +64,7 @@ const (
 
 // parseTime reads a time counted in 1/perSecond seconds.
 func parseTime(s string, perSecond int64) (total int64, ok bool) {
-	last := -1 // the rank of the unit before; the next must be greater
+	last := -1 // the rank of the unit before; the next must be higher
 	if perSecond > 1 {
 		last = rankMonth
 	}

@@ -21,7 +21,7 @@ func New(n int) Nodes { return make(Nodes, n) }
 // Key returns the key with which peer i was pushed.
 func (n Nodes) Key(i int32) int64 { return n[i].key }
 
-// Before reports whether peer a comes before peer b: the greater key is first, then
+// Before reports whether peer a comes before peer b: the larger key is first, then
 // the lower index. Keys may wrap: only their difference counts.
 func (n Nodes) Before(a, b int32) bool {
 	d := n[a].key - n[b].key

@@ -32,7 +32,7 @@ func LargeWeights(servers []peer.Server, method string, hashes uint64, warn Warn
 	if worst == nil || share > 0.9*fair {
 		return
 	}
-	warn(WeightsBeyondHash, Name(worst), fmt.Sprintf("the weights are too great for %s: %s gets %.1f %% of the keys instead of %.1f %%",
+	warn(WeightsBeyondHash, Name(worst), fmt.Sprintf("the weights are too large for %s: %s gets %.1f %% of the keys instead of %.1f %%",
 		method, Name(worst), 100*share, 100*fair), "write smaller weights in the same ratio, use hash KEY consistent, or set WholeRange of the method")
 }
 

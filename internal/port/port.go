@@ -1,6 +1,6 @@
 // Package port gives tests a TCP port that stays theirs.
 //
-// A port at which nobody listens is not free for long: the kernel gives it to the next
+// A port without a listener is not free for long: the kernel gives it to the next
 // outgoing connection or listener of any process. A peer that is to refuse would answer
 // then, and one that is to come back could not.
 package port
@@ -10,7 +10,7 @@ import (
 	"net"
 )
 
-// Port is a port of all the loopback's addresses. Nobody listens there, so that it
+// Port is a port of all the loopback's addresses. It has no listener, so that it
 // refuses connections, except while a listener of its own is open.
 type Port struct {
 	number  int

@@ -1,5 +1,5 @@
 // Package rawpeer is an HTTP server for tests that does to its connections what it is
-// told: it answers, cuts, resets, refuses streams, says GOAWAY, or is silent, over
+// ordered to: it answers, cuts, resets, refuses streams, says GOAWAY, or is silent, over
 // HTTP/1 and HTTP/2, with TLS and without. Its HTTP/2 is as much as that needs.
 package rawpeer
 

@@ -1,4 +1,4 @@
-// Package spread maps keys to numbers below a total, evenly, however great the
+// Package spread maps keys to numbers below a total, evenly, however large the
 // total is. Results are the same in every process and version: clients that
 // are built apart must agree on whose key it is.
 //

@@ -28,7 +28,7 @@ func main() {
 
 func run(ctx context.Context, addr string) error {
 	page := debugpage.New(nil)
-	stories, err := tell(page)
+	stories, err := newStories(page)
 	if err != nil {
 		return err
 	}

@@ -25,8 +25,8 @@ type story struct {
 
 const heavy = "10.0.0.1:8080"
 
-// tell begins all stories.
-func tell(page *debugpage.Page) ([]*story, error) {
+// newStories begins all stories.
+func newStories(page *debugpage.Page) ([]*story, error) {
 	var all []*story
 	for _, s := range []struct {
 		name    string
@@ -58,7 +58,7 @@ func tell(page *debugpage.Page) ([]*story, error) {
 	return all, nil
 }
 
-// begin makes the upstream, and tells what has happened so far.
+// begin makes the upstream, and reports what has happened so far.
 func (s *story) begin(servers []peer.Server, m peer.Method) (err error) {
 	const past = 200
 	s.back.Store(int64(past * s.every))

@@ -57,7 +57,7 @@ func (t *caddyTarget) worker() func(requests int) {
 
 func (t *caddyTarget) pick(held int) int {
 	if t.policy.Select(t.pool, nil, nil) == nil {
-		panic("caddy has selected nobody")
+		panic("caddy has selected no upstream")
 	}
 	return held
 }

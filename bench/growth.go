@@ -17,7 +17,7 @@ type cell struct {
 	ok        bool // it took part
 }
 
-// builds is how often a scenario is set up anew: where memory happens to lie
+// builds is how often a scenario is set up again: where memory happens to lie
 // makes a difference of its own.
 const builds = 3
 
@@ -53,7 +53,7 @@ func workers(s scenario, all []contender) (works []func(int), at []int) {
 			works, at = append(works, target.worker()), append(at, i)
 		}
 	}
-	runtime.GC() // what the building has left behind is nobody's cost
+	runtime.GC() // what building left behind is not measured
 	return works, at
 }
 

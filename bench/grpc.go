@@ -28,7 +28,7 @@ type grpcTarget struct {
 }
 
 // grpcWeightedConfig keeps the reports' weights for the whole run: nothing is
-// computed anew in the background.
+// recomputed in the background.
 const grpcWeightedConfig = `{"blackoutPeriod": "0s", "weightExpirationPeriod": "3600s", "weightUpdatePeriod": "3600s"}`
 
 func grpcRoundRobin(s scenario) (target, error) {

@@ -47,10 +47,10 @@ type health int
 
 const (
 	healthy  health = iota
-	oneDead         // failed out, and its window does not end: the clock stands
+	oneDead         // failed out, and its window does not end: the clock does not move
 	halfDead        // so are as many as are the first half that is picked
 	failing         // every 100th request fails, without a retry
-	retried         // every request goes to a second peer (http_404), nobody fails
+	retried         // every request goes to a second peer (http_404), no peer fails
 )
 
 func (h health) String() string {
@@ -101,7 +101,7 @@ func (s scenario) course() *course {
 	return &course{retry: s.health == retried, failing: s.health == failing, now: 1_700_000_000 * time.Second}
 }
 
-// clock is the clock that plain and trunk both read. It stands, but while peers
+// clock is the clock that plain and trunk both read. It does not move, but while peers
 // fail: there a second is 20 requests, so that they come back too.
 func (c *course) clock() time.Duration { return c.now }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // Binding is a Sticky at work for one upstream. It finds the hint of a request
-// and tells the client, or remembers, which peer it has got. Over does the rest.
+// and sends the client, or remembers, the sid of its peer. Over does the rest.
 //
 // In the life of a request it is asked at these points, none of them under the
 // upstream's lock:
@@ -112,10 +112,10 @@ func (b *Binding) SetCookie(sid string, v Values) string {
 	return b.cookie.text(sid, v, b.clock())
 }
 
-// Header tells that the response header has come from the peer with that sid, and
-// will not be passed over for another peer's. v sees the response too
+// Header reports that the response header has come from the peer with that sid, and
+// will be delivered, not retried. v sees the response too
 // ($upstream_cookie_x). With Learn.Header it is what the session is learned
-// from. An error comes from the Table alone, and is there to be reported.
+// from. An error comes from the Table alone.
 func (b *Binding) Header(ctx context.Context, sid string, v Values) error {
 	if b.learn == nil || !b.learn.atHeader {
 		return nil
@@ -123,9 +123,9 @@ func (b *Binding) Header(ctx context.Context, sid string, v Values) error {
 	return b.learn.learn(ctx, sid, v)
 }
 
-// OK tells that the peer with that sid was freed with peer.OK. v sees the response
+// OK reports that the peer with that sid was freed with peer.OK. v sees the response
 // too, unless no header has come. Without Learn.Header it is what the session
-// is learned from. An error comes from the Table alone, and is there to be reported.
+// is learned from. An error comes from the Table alone.
 func (b *Binding) OK(ctx context.Context, sid string, v Values) error {
 	if b.learn == nil || b.learn.atHeader {
 		return nil

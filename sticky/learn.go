@@ -44,7 +44,7 @@ type Learn struct {
 const (
 	// DefaultTimeout is how long an unused session is kept.
 	DefaultTimeout = 10 * time.Minute
-	// MaxSessionID is the greatest length of a session id in bytes: that of a
+	// MaxSessionID is the maximal length of a session id in bytes: that of a
 	// header line that nginx takes by default.
 	MaxSessionID = 8 << 10
 )

@@ -51,7 +51,7 @@ const (
 	// DefaultCapacity is the number of sessions that are remembered where
 	// nothing else is said.
 	DefaultCapacity = 1 << 16
-	// MaxCapacity is the greatest number of sessions that a MemoryTable takes.
+	// MaxCapacity is the maximal number of sessions that a MemoryTable takes.
 	MaxCapacity = 1 << 30
 )
 

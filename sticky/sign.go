@@ -12,11 +12,11 @@ import (
 const tagSize = 16
 
 // encoding has only characters that every cookie may contain. It is strict, so
-// that one sid has one signed form; but it passes over line breaks, which
+// that one sid has one signed form; but it ignores line breaks, which
 // verify refuses.
 var encoding = base64.RawURLEncoding.Strict()
 
-// maxSigned is the greatest length of a signed value.
+// maxSigned is the maximal length of a signed value.
 var maxSigned = encoding.EncodedLen(tagSize + maxSID)
 
 // sign appends the signed form of a sid to t: see Cookie.Secrets.
@@ -37,7 +37,7 @@ func verify(value string, secrets [][]byte, name string) string {
 	}
 	tag, sid := raw[:tagSize], string(raw[tagSize:])
 	for _, secret := range secrets {
-		// How long this takes tells nothing about how much of a tag is right.
+		// How long this takes does not depend on how much of a tag is right.
 		if hmac.Equal(tag, mac(nil, secret, name, sid)[:tagSize]) {
 			return sid
 		}

@@ -3,7 +3,7 @@
 //
 // Every peer has a sid: its route, or else the MD5 of its address in lower-case
 // hex. A client that brings the sid of a peer, its hint, gets that peer if it
-// can be had, even one that is draining; any other client gets what the method
+// is available, even one that is draining; any other client gets what the method
 // picks. The package has two halves that meet in the hint:
 //
 //   - Over puts the binding over any method. It knows nothing but the hint in
@@ -11,8 +11,8 @@
 //     nothing itself.
 //   - Cookie, Route and Learn say where the hint comes from. They are
 //     configuration, values of the field Sticky of balancer.Config; New makes
-//     them a Binding, which package balancer asks for the hint before each get,
-//     for the Set-Cookie line, and tells what has been answered.
+//     them a Binding, which package balancer asks for the hint before each get and
+//     for the Set-Cookie line, and informs of each answer.
 //
 // What clients send is not trusted. A hint that is too long, binary, unknown,
 // forged, or hidden among thousands of cookies means the method's own pick, and
@@ -42,7 +42,7 @@ type Sticky interface {
 // "$cookie_route" or ".$arg_d.example.com", for the request at hand; a variable
 // that is not set is empty. A nil Values has no variables: every one is empty.
 //
-// A text that stands for itself, without a dollar sign, is never asked for.
+// A constant text, without a dollar sign, is never asked for.
 type Values func(text string) string
 
 // of returns the value of a text.
@@ -66,7 +66,7 @@ func (v Values) first(texts []string) string {
 	return ""
 }
 
-// maxSID is the greatest length of a sid in bytes: routes have at most as many,
+// maxSID is the maximal length of a sid in bytes: routes have at most as many,
 // and the hexadecimal MD5 of an address has just as many. What is longer cannot
 // be the sid of a peer.
 const maxSID = peer.MaxRoute

@@ -20,7 +20,7 @@ type ID [md5.Size]byte
 //
 // An error never fails the request: a session that cannot be looked up is not
 // known, and one that cannot be stored is not learned. Package balancer does not
-// report it; a table whose errors are to be known tells of them itself.
+// report it; a table whose errors matter has to report them itself.
 type Table interface {
 	// Lookup returns the sid that the session is tied to; empty if it is not
 	// known. It does not renew it.

@@ -34,7 +34,7 @@ type Answer struct {
 
 // What a backend may do instead of answering.
 var (
-	// Refused: nobody listens. Nothing was sent.
+	// Refused: nothing listens there. Nothing was sent.
 	Refused error = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	// Reset: the connection breaks before the answer.
 	Reset error = &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
@@ -42,7 +42,7 @@ var (
 	Garbage error = garbage{}
 )
 
-// garbage is worded as net/http's error, by which alone it can be told.
+// garbage is worded as net/http's error, by which alone it can be recognised.
 type garbage struct{}
 
 func (garbage) Error() string {

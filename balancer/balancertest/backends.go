@@ -16,7 +16,7 @@ import (
 // http.RoundTripper to give to Upstream().RoundTripper. Goroutines may share it.
 //
 // It is a base that is no *http.Transport, with the limits that RoundTripper
-// tells: no https, no unix sockets.
+// documents: no https, no unix sockets.
 type Backends struct {
 	kit     *kit
 	mu      sync.Mutex
@@ -69,7 +69,7 @@ func (b *Backends) WantAsked(want string) {
 	for first < min(len(names), len(got)) && names[first] == got[first] {
 		first++
 	}
-	why := "nobody else was asked"
+	why := "no other peer was asked"
 	if first < len(got) {
 		why = "it was decided so:\n  " + strings.ReplaceAll(b.kit.decisions.of(first, len(got)), "\n", "\n  ")
 	}

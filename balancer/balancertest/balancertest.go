@@ -39,7 +39,7 @@ type kit struct {
 
 // New makes an upstream of a text with exactly one upstream block. A text that
 // nginx would refuse ends the test. The upstream is closed when the test ends;
-// a peer that somebody still holds then, because an answer's body was not closed,
+// a peer that a request still holds then, because an answer's body was not closed,
 // is an error.
 func New(t testing.TB, block string) *LB {
 	t.Helper()
@@ -97,7 +97,7 @@ func NewConfig(t testing.TB, c balancer.Config) *LB {
 	return &LB{kit: k}
 }
 
-// close ends the upstream, and tells of peers that are still held.
+// close ends the upstream, and reports peers that are still held.
 func (k *kit) close() {
 	for try := range k.held {
 		try.Close()

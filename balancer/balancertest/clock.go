@@ -17,7 +17,7 @@ import (
 //	})
 func Bubble() time.Duration { return time.Duration(time.Now().UnixNano()) }
 
-// fakeClock moves only when it is told to. Goroutines may share it.
+// fakeClock moves only when it is set. Goroutines may share it.
 type fakeClock struct{ since atomic.Int64 }
 
 // newFakeClock starts at a full second of a time like ours: nginx's arithmetic

@@ -14,7 +14,7 @@ type decisions struct {
 	all []*peer.Decision
 }
 
-// maxDecisions bounds what is remembered; further back nobody looks.
+// maxDecisions bounds what is remembered: as far back as a test looks.
 const maxDecisions = 10_000
 
 // add is the upstream's Explain.OnDecision. Peers are called as the user called them.
@@ -42,14 +42,14 @@ func (d *decisions) last() *peer.Decision {
 	return d.all[len(d.all)-1]
 }
 
-// of tells how the peer of the n-th of the last total attempts was chosen.
+// of returns how the peer of the n-th of the last total attempts was chosen.
 func (d *decisions) of(n, total int) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	skip := total - n
 	for i := len(d.all) - 1; i >= 0; i-- {
 		if d.all[i].Winner < 0 {
-			continue // nobody was asked
+			continue // no peer was asked
 		}
 		if skip--; skip == 0 {
 			return fmt.Sprint(d.all[i])

@@ -29,7 +29,7 @@
 //
 // # Time
 //
-// The fake clock stands still but for Advance, WantNone, Recover and the delays
+// The fake clock moves only by Advance, WantNone, Recover and the delays
 // of Backends. Deadlines of contexts and clients do not run on it. Where they
 // matter, use a bubble of testing/synctest, and its clock: see Bubble.
 package balancertest

@@ -55,7 +55,7 @@ func (lb *LB) WantShare(n int, name string, share, giveOrTake float64) {
 	if math.Abs(got-share) <= giveOrTake+1e-9 {
 		return
 	}
-	// Of the picks that make the share wrong, the last one tells most.
+	// Of the picks that make the share wrong, the last one explains most.
 	which, d := "the last that another got", other
 	if got > share {
 		which, d = "the last that it got", mine
@@ -118,7 +118,7 @@ func sideBySide(want, got []string, first int) string {
 	return line("want", 0) + "\n" + line("got ", 1) + "\n" + line("    ", 2)
 }
 
-// shares tells in lines who got how many.
+// shares lists how many requests each peer got.
 func (k *kit) shares(counts map[string]int, n int) string {
 	var b strings.Builder
 	seen := map[string]bool{}

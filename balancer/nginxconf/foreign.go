@@ -58,7 +58,7 @@ var foreignDirectives = map[string]foreignThing{
 	"jvm_route":                  {ClassChoice, "use sticky route, and route= in the server lines for srun_id; ParseOptions.Convert does it"},
 	"response_time":              {ClassChoice, "use least_time"},
 	"feedback":                   {ClassChoice, "use least_time"},
-	"backup_switch":              {ClassChoice, "backups are asked when no primary peer can be had"},
+	"backup_switch":              {ClassChoice, "backups are asked when no primary peer is available"},
 
 	"state":               {ClassServers, "the servers are in the state file: paste its server lines into the block"},
 	"jdomain":             {ClassServers, "the name is looked up again and again: write server NAME resolve, or Update the list"},

@@ -31,7 +31,7 @@ func hintSyntax(e *conflex.SyntaxError) string {
 	case e.Message == `unexpected "}"`:
 		return "there is one closing brace too many"
 	case e.Message == `unexpected ";"`:
-		return "there is one semicolon too many: none stands behind } or another ;"
+		return "there is one semicolon too many: none follows } or another ;"
 	case e.Message == `unexpected "{"`:
 		return "a block needs a name before its brace; template braces such as {{ }} or {% %} must be filled in first"
 	case strings.HasPrefix(e.Message, "too long parameter"):
@@ -57,7 +57,7 @@ func hintUnterminated(d *conflex.Directive) string {
 func hintNoBrace(d *conflex.Directive) string {
 	switch d.Name() {
 	case "server":
-		return "server lines stand inside upstream NAME { }"
+		return "server lines belong inside upstream NAME { }"
 	case "upstream":
 		return "write upstream NAME { server ADDRESS; }"
 	}
@@ -73,11 +73,11 @@ func hintNotHere(d *conflex.Directive, where place) string {
 	case where == inUpstream || where == inStreamUpstream:
 		return "an upstream block holds servers and the method: is its closing brace missing?"
 	case d.Name() == "upstream":
-		return "upstream blocks stand in http { } or stream { }, not in a server or location"
+		return "upstream blocks belong in http { } or stream { }, not in a server or location"
 	case ofUpstreams:
-		return "it stands inside upstream NAME { }"
+		return "it belongs inside upstream NAME { }"
 	case d.Name() == "location":
-		return "a location stands inside server { }: put one around it, or paste the upstream blocks alone"
+		return "a location belongs inside server { }: put one around it, or paste the upstream blocks alone"
 	}
 	return ""
 }
@@ -87,7 +87,7 @@ func isOfUpstreams(name string) bool {
 	return c != nil
 }
 
-// hintUnknown is for a directive that nobody knows.
+// hintUnknown is for an unknown directive.
 func hintUnknown(d *conflex.Directive) string {
 	name := d.Name()
 	switch {
@@ -244,7 +244,7 @@ func hintAddr(d *conflex.Directive, text string) string {
 	case hasPath && path == "" || hasPath && !strings.Contains(host, "]"):
 		return "a server has no path: write " + host
 	case strings.Count(text, ":") > 1 && !strings.Contains(text, "["):
-		return "an IPv6 address stands in brackets: [" + strings.TrimSuffix(text, "]") + "]"
+		return "an IPv6 address is written in brackets: [" + strings.TrimSuffix(text, "]") + "]"
 	case strings.Contains(text, "%"):
 		return "nginx knows no IPv6 zones"
 	case strings.Contains(text, "@"):
@@ -270,7 +270,7 @@ func isTemplate(s string) bool {
 	return false
 }
 
-// invisible names a character that nobody sees and that is part of the word.
+// invisible names an invisible character that is part of the word.
 func invisible(s string) string {
 	for _, r := range s {
 		switch {

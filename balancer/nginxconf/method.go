@@ -142,7 +142,7 @@ func (p *parser) checkVariables(b *block) *ParseError {
 			continue
 		}
 		return &ParseError{Word: "$" + u.name, Message: `unknown "` + u.name + `" variable`,
-			Hint: "it is none of nginx's, and no set, map or the like makes it in this text; give Parse a function in ParseOptions.Variables"}
+			Hint: "it is none of nginx's, and no set, map or similar directive makes it in this text; give Parse a function in ParseOptions.Variables"}
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/trunklb/trunk/internal/conflex"
 )
 
-// passesOutside reports whether a directive that nginx does not know may stand
+// passesOutside reports whether a directive that nginx does not know may be
 // outside the upstream blocks. It is another module's, most likely; but what
 // looks like an upstream block gone wrong, or like one of nginx's directives
 // misspelt, is not let through, nor, on the topmost level of a text that is no
@@ -31,7 +31,7 @@ func (p *parser) passesOutside(d *conflex.Directive) bool {
 	return !foreign && !top
 }
 
-// foreignOutside passes over a directive outside the upstream blocks.
+// foreignOutside ignores a directive outside the upstream blocks.
 func (p *parser) foreignOutside(d *conflex.Directive) *ParseError {
 	p.define(d)
 	if name := d.Name(); !p.noted[name] {

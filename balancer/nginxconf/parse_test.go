@@ -404,7 +404,7 @@ func TestHints(t *testing.T) {
 		"upstream u { // servers\n server a; }":              "comments begin with #",
 		"upstream u { server http://10.0.0.1:80/; }":         "a server has no scheme: write 10.0.0.1:80",
 		"upstream u { server a/b; }":                         "a server has no path: write a",
-		"upstream u { server ::1; }":                         "an IPv6 address stands in brackets: [::1]",
+		"upstream u { server ::1; }":                         "an IPv6 address is written in brackets: [::1]",
 		"upstream u { server a\n server b; }":                "the directive begins in line 1: is its ; missing?",
 		"upstream u { server a }":                            "the ; behind server a is missing",
 		"upstream u { server a weight = 2; }":                "write NAME=VALUE without spaces",

@@ -82,7 +82,7 @@ func (p *parser) serverFlag(d *conflex.Directive, s *balancer.Server, word strin
 	case flag == "backup":
 		if p.block.noBackup {
 			return p.refuse(d, word, `balancing method does not support parameter "`+word+`"`,
-				"the method's line stands above; nginx takes backups whose lines stand above hash, ip_hash and random, and asks them by round robin")
+				"the method's line is above; nginx takes backups whose lines are above hash, ip_hash and random, and asks them by round robin")
 		}
 		s.Backup = true
 	case flag == "down":
@@ -150,8 +150,8 @@ func (p *parser) serverAddr(d *conflex.Directive, s *balancer.Server) (n int, er
 	return n, nil
 }
 
-// lookup asks for a name, if somebody can be asked. Of names that no resolver
-// can know nobody needs to be asked.
+// lookup looks a name up, if there is a Lookup. It does not for names that no
+// resolver can know.
 func (p *parser) lookup(d *conflex.Directive, a conflex.Addr) (int, *ParseError) {
 	if a.Numeric {
 		return 1, nil

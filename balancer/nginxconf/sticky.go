@@ -150,7 +150,7 @@ func (p *parser) stickyRoute(d *conflex.Directive) (sticky.Sticky, *ParseError) 
 }
 
 // CodeOneVariable: nginx reads a word of sticky route or learn as the name of
-// one variable, whatever stands in it.
+// one variable, whatever is in it.
 const CodeOneVariable balancer.Code = "one-variable"
 
 // useOne notes a word that is one variable, braces and all.

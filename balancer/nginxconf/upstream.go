@@ -31,7 +31,7 @@ type block struct {
 	dynamic  bool
 	// refused: a directive in it was, so that what it lacks may have been there.
 	refused bool
-	// seen are the directives that may stand once.
+	// seen are the directives that may be given once.
 	seen map[string]bool
 	// weights are the sums of the two groups so far.
 	weights [2]int64

@@ -22,7 +22,7 @@ func TestTheFiguresOfTheMorning(t *testing.T) {
 		{1, 2, 4, 9, 18},  // a tenth, and forgiven
 		{4, 5, 8, 13, 22}, // slow start
 	} {
-		n, err := tell(remedies[i])
+		n, err := play(remedies[i])
 		require.NoError(t, err)
 		var got []int
 		for _, first := range []int{11, 20, 50, 100, 200} {

@@ -11,7 +11,7 @@ import (
 )
 
 // BenchGetFree measures a request that gets a peer and frees it, OK, for each
-// number of peers, of weights 1 to 5, on a clock that stands.
+// number of peers, of weights 1 to 5, on a clock that does not move.
 func BenchGetFree(b *testing.B, m peer.Method, sizes ...int) {
 	for _, n := range sizes {
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {

@@ -33,19 +33,19 @@ type Machine struct {
 	now     time.Duration
 	// requests have begun. Those that hold a peer may be freed, the others get.
 	requests []*request
-	// spare are requests that have ended; they are begun anew.
+	// spare are requests that have ended; they are begun again.
 	spare []*request
 }
 
 // beside is what runs beside a product. It is used as the product is, after it, and
 // fails the test where it does not do the same.
 type beside interface {
-	// setTime tells that the machine's time is another.
+	// setTime follows a change of the machine's time.
 	setTime()
 	// bring gives a request what else it brings.
 	bring(r *peer.Request)
 	begin(r *request)
-	// get reports whether there is a peer to be had.
+	// get reports whether a peer was available.
 	get(r *request) bool
 	free(r *request, o peer.Outcome)
 	event(r *request)
@@ -150,7 +150,7 @@ func (m *Machine) hint() string {
 	set := m.product.Set()
 	group := m.choose("hint", 0, 3)
 	if group >= 2 {
-		return oneOf(m.choose, "strange hint", "", "nobody")
+		return oneOf(m.choose, "strange hint", "", "unknown")
 	}
 	if set.Len(group) == 0 {
 		return ""
@@ -158,7 +158,7 @@ func (m *Machine) hint() string {
 	return set.SID(group, m.choose("hinted peer", 0, set.Len(group)-1))
 }
 
-// held tells whether the request holds a peer, which must be the same one.
+// held reports whether the request holds a peer, which must be the same one.
 func (m *Machine) held(r *request) bool {
 	group, index, ok := m.beside.held(r)
 	got, has := m.product.Peer(&r.product)
@@ -175,7 +175,7 @@ func (m *Machine) sameTries(r *request, when string) {
 	}
 }
 
-// get asks for a peer, and tells whether there was one.
+// get asks for a peer, and reports whether there was one.
 func (m *Machine) get(r *request) bool {
 	r.taken, r.connected = m.now, false
 	err := m.product.Get(&r.product)

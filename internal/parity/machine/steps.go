@@ -94,7 +94,7 @@ func (m *Machine) stepTime() {
 	m.now += oneOf(m.choose, "time",
 		time.Duration(m.choose("ms", 0, 999))*time.Millisecond,
 		time.Duration(m.choose("ticks", 0, 35))*unit,
-		704*unit, // at the default timeout least_time's shift begins anew (Q3)
+		704*unit, // at the default timeout least_time's shift starts again (Q3)
 		time.Duration(m.choose("hours", 1, 100))*time.Hour)
 	m.beside.setTime()
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/trunklb/trunk/peer"
 )
 
-// Busy is what stands for a peer's name where none could be had.
+// Busy is in place of a peer's name where none was available.
 const Busy = "BUSY"
 
 // Trial is an upstream on a clock that the test sets. Its peers are called by
@@ -178,7 +178,7 @@ func (l *Trial) Hold() (*Try, string) {
 func (l *Trial) HoldOn(addr string, set func(*peer.Request)) *Try {
 	r := l.Begin(set)
 	for name := r.Get(); name != addr; name = r.Get() {
-		require.NotEqual(l.t, Busy, name, "%s cannot be had", addr)
+		require.NotEqual(l.t, Busy, name, "%s is not available", addr)
 		r.Free(peer.Next)
 	}
 	return r

@@ -22,11 +22,11 @@ const (
 type twin struct {
 	m            *Machine
 	up           *peer.Upstream
-	ours, theirs told // the product's and the twin's
+	ours, theirs noted // the product's and the twin's
 }
 
-// told is what the hooks of an upstream were told.
-type told struct {
+// noted is what the hooks of an upstream were called with.
+type noted struct {
 	events   []peer.Event
 	idle     []idle
 	recorded []oplog.Operation[*peer.Set, peer.State]
@@ -41,8 +41,10 @@ type idle struct {
 }
 
 // Start and Record implement oplog.Recorder.
-func (l *told) Start(oplog.Origin[peer.Method, peer.Policy, *peer.Set, peer.State]) error { return nil }
-func (l *told) Record(ops []oplog.Operation[*peer.Set, peer.State]) error {
+func (l *noted) Start(oplog.Origin[peer.Method, peer.Policy, *peer.Set, peer.State]) error {
+	return nil
+}
+func (l *noted) Record(ops []oplog.Operation[*peer.Set, peer.State]) error {
 	for _, op := range ops {
 		op.Set, op.Draws, op.Changed = nil, slices.Clone(op.Draws), slices.Clone(op.Changed)
 		l.recorded = append(l.recorded, op)
@@ -50,7 +52,7 @@ func (l *told) Record(ops []oplog.Operation[*peer.Set, peer.State]) error {
 	return nil
 }
 
-func (l *told) any() bool { return len(l.events)+len(l.idle)+len(l.recorded) > 0 }
+func (l *noted) any() bool { return len(l.events)+len(l.idle)+len(l.recorded) > 0 }
 
 // NewTwins makes a machine with a twin of the product beside it. It chooses the
 // engines for the whole process; CheckTwins and FuzzTwins undo that. Of the
@@ -72,7 +74,7 @@ func NewTwins(t TB, c Config, choose Choose) *Machine {
 
 // options are the machine's, with all hooks or with some. Without those for events and
 // records a free may need no lock.
-func (w *twin) options(draw func() uint32, l *told, watched int) *peer.Options {
+func (w *twin) options(draw func() uint32, l *noted, watched int) *peer.Options {
 	o := w.m.options(draw)
 	o.Attach = func(peer.Server) any {
 		l.attached++
@@ -114,7 +116,7 @@ func (w *twin) get(r *request) bool {
 	return w.got(w.up.Get(&r.twin))
 }
 
-// got reports whether there was a peer to be had.
+// got reports whether a peer was available.
 func (w *twin) got(err error) bool {
 	if err != nil {
 		require.ErrorIs(w.m.t, err, peer.ErrNoLivePeers)
@@ -145,7 +147,7 @@ func (w *twin) misuse(r *request) {
 	w.m.refuses(w.up, &r.twin, held)
 }
 
-// agree compares the snapshots, what the hooks were told since the last time, and
+// agree compares the snapshots, what the hooks were called with since the last time, and
 // what the methods keep of each request.
 func (w *twin) agree() {
 	t := w.m.t
@@ -158,9 +160,9 @@ func (w *twin) agree() {
 		require.Equal(t, ours, theirs)
 	}
 	if w.ours.any() || w.theirs.any() {
-		require.Equal(t, w.ours, w.theirs, "what the hooks were told")
+		require.Equal(t, w.ours, w.theirs, "what the hooks were called with")
 	}
-	w.ours, w.theirs = told{attached: w.ours.attached}, told{attached: w.theirs.attached}
+	w.ours, w.theirs = noted{attached: w.ours.attached}, noted{attached: w.theirs.attached}
 	for _, r := range w.m.requests {
 		if r.product.Scratch != r.twin.Scratch || r.product.Rule != r.twin.Rule {
 			require.Equal(t, r.product.Scratch, r.twin.Scratch)

@@ -104,7 +104,7 @@ func (m *Machine) changed(list []peer.Server, k kind) []peer.Server {
 	return list
 }
 
-// stepExplain is a get whose decision is told.
+// stepExplain is a get whose decision is recorded.
 func (m *Machine) stepExplain() {
 	r := m.some(false)
 	if r == nil {
@@ -136,7 +136,7 @@ func (m *Machine) stepGiveBack() {
 	}
 }
 
-// stepBack: nobody has promised that a clock never goes back.
+// stepBack: a clock may be set back.
 func (m *Machine) stepBack() {
 	m.now -= min(m.now, time.Duration(m.choose("ms", 0, 20_000))*time.Millisecond)
 }

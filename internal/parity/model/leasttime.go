@@ -152,7 +152,7 @@ func (b *Balancer) Header(r *Request, ms int64, created string) {
 	}
 }
 
-// Connected reports that the connection of the present attempt stands, ms
+// Connected reports that the present attempt's connection is established, ms
 // after its get (stream, §10). The peer is live again at this moment. The
 // request must hold a peer.
 func (b *Balancer) Connected(r *Request, ms int64) {
@@ -196,7 +196,7 @@ func (b *Balancer) freeTimes(r *Request, p *peer, o Outcome, responseTime int64)
 	}
 }
 
-// averagedAtEvent tells whether the free has to leave that time alone.
+// averagedAtEvent reports whether the free has to leave that time alone.
 func (b *Balancer) averagedAtEvent(t Time) bool {
 	return b.config.Inflight && b.config.Time == t
 }

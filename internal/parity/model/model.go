@@ -194,7 +194,7 @@ func (b *Balancer) SetTime(ms int64) { b.ms = ms }
 
 func (b *Balancer) now() int64 { return b.ms / 1000 }
 
-// single tells whether there is exactly one peer, and no backup (§1).
+// single reports whether there is exactly one peer, and no backup (§1).
 func (b *Balancer) single() bool {
 	return len(b.groups) == 1 && len(b.groups[0].peers) == 1
 }

@@ -36,7 +36,7 @@ func (b *Balancer) takeSingle(r *Request) *peer {
 }
 
 // charge makes the hinted peer pay for a round that it did not need to win,
-// unless it is in debt so deep that the valve spares everybody the round (§9).
+// unless it is in debt so deep that the valve skips the round (§9).
 func (b *Balancer) charge(r *Request, payer *peer) {
 	if payer.CurrentWeight <= -(b.groups[r.group].totalWeight - int64(payer.Weight)) {
 		return

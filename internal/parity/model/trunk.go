@@ -32,7 +32,7 @@ func (b *Balancer) allEligible(r *Request) []*peer {
 }
 
 // round is one pass of the trunk (§3): peers are added in list order, and at
-// the end somebody pays the total.
+// the end one peer pays the total.
 type round struct {
 	best  *peer
 	total int64
@@ -73,7 +73,7 @@ func (b *Balancer) take(r *Request, p *peer) *peer {
 	return p
 }
 
-// toBackup moves the request to the backup group for good (§5). It reports
+// toBackup moves the request to the backup group, until it ends (§5). It reports
 // false when there is none, or the request is there already.
 func (b *Balancer) toBackup(r *Request) bool {
 	if r.group+1 >= len(b.groups) {

@@ -39,7 +39,7 @@ type Difference struct {
 	Got, Want string
 }
 
-// WholeScenario stands for the step of a Difference that belongs to none.
+// WholeScenario is the step of a Difference that belongs to no step.
 const WholeScenario = -1
 
 // String formats d for a person.

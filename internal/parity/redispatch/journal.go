@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// stepHeader tells which step a request belongs to. The client sends it, and a
+// stepHeader names the step that a request belongs to. The client sends it, and a
 // proxy passes on what it does not know; so a request is counted where it
 // belongs also when steps overlap.
 const stepHeader = "X-Step"
@@ -26,7 +26,7 @@ func StepOf(r *http.Request) (int, error) {
 // Record is what a proxy says it did with one request.
 type Record struct {
 	// Chain is the addresses of the peers that were asked, in order, with
-	// NoLive where none could be had; Status has one element for each: the
+	// NoLive where none was available; Status has one element for each: the
 	// status received, or the verdict (502, 504), or 0 for none.
 	Chain  []string
 	Status []int

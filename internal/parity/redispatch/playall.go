@@ -13,7 +13,7 @@ import (
 //
 // The recordings have margins of 75 ms, and a machine that is busy with many
 // scenarios, or with something else, misses one now and then. So a result for
-// which again returns true is played anew, first with few others and then alone;
+// which again returns true is played again, first with few others and then alone;
 // the last play counts, and the differences of the others are kept in
 // Result.Earlier. What differs by its nature differs every time.
 func PlayAll(scenarios []*Scenario, start Start, parallel int, again func(Result) bool) []Result {

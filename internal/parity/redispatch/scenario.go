@@ -101,7 +101,7 @@ type Expect struct {
 	LogStatus int `json:"log_status"`
 }
 
-// NoLive stands in a chain where no peer could be had.
+// NoLive is in a chain where no peer was available.
 const NoLive = "NOLIVE"
 
 // Milliseconds is a duration, written as a number of milliseconds.

@@ -68,16 +68,8 @@ func NewConsistent(key string) Method { return Method{Key: key, Consistent: true
 // ErrNoKey is returned by Build for a method without a key text.
 var ErrNoKey = errors.New("trunk: hash: Key is empty; it names what is hashed, such as \"$request_uri\"")
 
-// A RingSizeError says that the servers' weights ask for too large a ring.
-type RingSizeError struct{ Points, MaxPoints int64 }
-
-func (e *RingSizeError) Error() string {
-	return fmt.Sprintf("trunk: hash: the ring would have %d points, 160 per unit of weight; MaxPoints is %d",
-		e.Points, e.MaxPoints)
-}
-
-// Build implements peer.Method: it makes the ring or the ranges. ErrNoKey, a
-// *RingSizeError, or a *peer.ConfigError for an option that is not for this kind.
+// Build implements peer.Method: it makes the ring or the ranges. ErrNoKey, or a
+// *peer.ConfigError for an option that is not for this kind or a ring beyond MaxPoints.
 func (m Method) Build(set *peer.Set) (peer.Selector, error) {
 	if err := m.check(); err != nil {
 		return peer.Selector{}, err

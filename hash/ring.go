@@ -40,7 +40,7 @@ type Point struct {
 
 // Ring returns the points of the ring that a set's primary servers make, in
 // ring order: what any process with the same servers has. The error is a
-// *RingSizeError. maxPoints is as in Method.
+// *peer.ConfigError if they ask for more than maxPoints, which is as in Method.
 func Ring(set *peer.Set, maxPoints int) ([]Point, error) {
 	r, err := newRing(set, name, maxPoints)
 	if err != nil {
@@ -62,7 +62,8 @@ func newRing(set *peer.Set, of text, maxPoints int) (*ring, error) {
 	}
 	n := countPoints(set, of)
 	if n > int64(maxPoints) {
-		return nil, &RingSizeError{Points: n, MaxPoints: int64(maxPoints)}
+		return nil, &peer.ConfigError{Server: -1, Field: "hash.Method.MaxPoints", Value: maxPoints,
+			Reason: fmt.Sprintf("the weights ask for a ring of %d points, 160 per unit", n)}
 	}
 	r := &ring{}
 	points := make(points, 0, n)

@@ -298,9 +298,11 @@ func TestRingSize(t *testing.T) {
 			if most == 0 {
 				most = hash.DefaultMaxPoints
 			}
-			var tooLarge *hash.RingSizeError
+			var tooLarge *peer.ConfigError
 			require.ErrorAs(t, err, &tooLarge)
-			require.Equal(t, hash.RingSizeError{Points: test.points, MaxPoints: most}, *tooLarge)
+			require.Equal(t, "hash.Method.MaxPoints", tooLarge.Field)
+			require.EqualValues(t, most, tooLarge.Value)
+			require.Contains(t, tooLarge.Reason, fmt.Sprint(test.points))
 			require.ErrorContains(t, err, fmt.Sprint(test.points))
 		})
 	}

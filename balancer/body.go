@@ -1,9 +1,11 @@
 package balancer
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
+	"sync"
 	"sync/atomic"
 )
 
@@ -16,6 +18,10 @@ type reply struct {
 	// x is nil once the peer was let go.
 	x      atomic.Pointer[exchange]
 	closed atomic.Bool
+	// stop ends the watch over the request's context; nil: it has no end.
+	stop func() bool
+	// mu is held while the peer is let go, so that it is gone when Close returns.
+	mu sync.Mutex
 }
 
 // Read implements io.Reader.
@@ -39,12 +45,38 @@ func (b *reply) Close() error {
 
 // release lets the peer go. err is what ended the reading; nil: it was closed.
 func (b *reply) release(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if x := b.x.Swap(nil); x != nil {
+		if b.stop != nil {
+			b.stop()
+		}
 		if errors.Is(err, io.EOF) {
 			err = nil
 		}
 		x.finish(err)
 	}
+}
+
+// watch lets the peer go when the request's context ends: a caller that has gone may
+// neither read nor close the body.
+func (b *reply) watch(ctx context.Context, x *exchange) {
+	if ctx.Done() == nil {
+		return
+	}
+	if x.up.sticky != nil {
+		// It learns from the header, which is the caller's to change by then.
+		resp := *x.resp
+		resp.Header = resp.Header.Clone()
+		x.resp = &resp
+	}
+	b.stop = context.AfterFunc(ctx, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if x := b.x.Swap(nil); x != nil {
+			x.finish(nil)
+		}
+	})
 }
 
 // tunnel is the body of a 101: a connection in both directions. The peer is held
@@ -79,11 +111,15 @@ func (b *reply) wrap(x *exchange, r *http.Request, resp *http.Response) bool {
 		return false
 	}
 	b.ReadCloser = resp.Body
-	b.x.Store(x)
 	if rw, ok := resp.Body.(io.ReadWriteCloser); ok && resp.StatusCode == http.StatusSwitchingProtocols {
-		resp.Body = tunnel{b, rw}
-	} else {
-		resp.Body = b
+		resp.Body = tunnel{b, rw} // it outlives the context
+		b.x.Store(x)
+		return true
 	}
+	resp.Body = b
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.watch(r.Context(), x)
+	b.x.Store(x)
 	return true
 }

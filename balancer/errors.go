@@ -61,6 +61,9 @@ type Error struct {
 	Cause error
 }
 
+// maxTold is how many attempts the text of an Error lists, before the last one.
+const maxTold = 16
+
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "trunk: upstream %q: ", e.Upstream)
@@ -68,8 +71,16 @@ func (e *Error) Error() string {
 		b.WriteString(strings.TrimPrefix(e.Cause.Error(), "trunk: "))
 	}
 	for i, a := range e.Attempts {
+		rest := len(e.Attempts) - 1 - i // but for the last one
+		if i > maxTold && rest > 0 {
+			continue
+		}
 		if i > 0 || e.Cause != nil {
 			b.WriteString("; ")
+		}
+		if i == maxTold && rest > 0 {
+			fmt.Fprintf(&b, "... %d more", rest)
+			continue
 		}
 		b.WriteString(a.String())
 	}
@@ -141,6 +152,16 @@ func (e *InputError) Error() string {
 	return fmt.Sprintf("trunk: %s needs %s, and neither it nor Request.RemoteAddr was given", e.Method, e.Field)
 }
 
+// A RequestError is a request that cannot be sent to any peer. None was asked.
+type RequestError struct {
+	// Field is the field of the http.Request, Value its value, Reason what is wrong with it.
+	Field, Value, Reason string
+}
+
+func (e *RequestError) Error() string {
+	return fmt.Sprintf("trunk: the request's %s %s (%.64q)", e.Field, e.Reason, e.Value)
+}
+
 // A BodyError is an error of the caller's request body while it was read. It
 // says nothing about the peer.
 type BodyError struct{ Err error }
@@ -188,8 +209,9 @@ func StatusCode(err error) int {
 
 func errorStatus(err error) int {
 	var body *BodyError
+	var request *RequestError
 	switch {
-	case errors.As(err, &body):
+	case errors.As(err, &body), errors.As(err, &request):
 		return http.StatusBadRequest
 	case errors.Is(err, context.Canceled):
 		return StatusClientClosed

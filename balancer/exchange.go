@@ -143,8 +143,10 @@ func (x *exchange) ask(ctx context.Context) (*http.Response, *reply, error) {
 		if x.second || !x.verdict.again || !x.mayAgain() {
 			return nil, nil, err
 		}
+		if x.now != nil && !x.now.sofar().h2 {
+			x.end.closeIdle() // what was kept alive beside a connection that has died may be dead too
+		}
 		x.endTry()
-		x.end.closeIdle() // what was kept alive beside a connection that has died may be dead too
 	}
 }
 

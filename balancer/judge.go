@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/textproto"
 	"reflect"
+	"time"
 )
 
 // ruling is what a failed try proves, and what may be done about it.
@@ -50,7 +51,11 @@ func (x *exchange) rule(p *progress, err error, second bool) ruling {
 	case p.asked == 0 && !p.got && (s.own || x.t.traces.Load()):
 		return ruling{kind: KindError, own: true, unsent: true} // refused before there was a connection
 	case p.asked == 0 && !p.got:
-		return judgeByError(err)
+		r := judgeByError(err)
+		if r.kind == KindError && !isNetwork(err) && err != errNothing && !x.t.traceless.Load() {
+			r.own = true // a base that has shown nothing yet, and an error that is no connection's
+		}
+		return r
 	case !p.got:
 		return p.judgeConnect(err, late, s.own)
 	case !p.written():
@@ -97,15 +102,38 @@ func (p *progress) judgeUnwritten(err error, late, second bool) ruling {
 	switch {
 	case late:
 		return ruling{kind: KindTimeout, blame: true}
-	case p.repeats && p.asked > maxAsked:
-		return ruling{kind: KindError | KindConnect, unsent: true, blame: true}
-	case p.repeats, cut && p.reused:
-		return ruling{kind: KindError, unsent: true, again: !second}
-	case cut:
+	case p.refused():
+	case p.repeats:
+		return ruling{kind: KindError, unsent: true, again: !second, blame: second}
+	case cut && !p.reused:
 		// Where the connection is not ours, a long header may have been sent in part.
 		return ruling{kind: KindError, unsent: p.conn != nil, blame: true}
+	case cut, p.closedBefore(err):
+		// There was no connection any more. Whoever has closed it, the next one tells more.
+		return ruling{kind: KindError, unsent: true, again: !second, blame: second}
 	}
 	return ruling{kind: KindError, own: true, unsent: true} // the transport has refused it
+}
+
+// closedBefore reports whether the connection was closed before the request could be
+// written, rather than that the transport would not write it. Over HTTP/1 the transport
+// shows that it tried; over HTTP/2 a refusal leaves the connection as it is.
+func (p *progress) closedBefore(err error) bool {
+	switch {
+	case !p.h2:
+		return p.writeErr == nil
+	case p.conn == nil:
+		return isNetwork(err)
+	}
+	// net/http may be about to close it: of a peer's end over TLS there is no other sign.
+	timer := time.NewTimer(10 * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-p.conn.unreadable:
+		return true
+	case <-timer.C:
+		return false
+	}
 }
 
 // judgeHTTP2: the header was written to a connection that others may share.
@@ -120,9 +148,11 @@ func (x *exchange) judgeHTTP2(p *progress, err error, second bool) ruling {
 			return ruling{kind: KindInvalidHeader, blame: true}
 		}
 		return ruling{kind: KindError, blame: true}
-	case isGoAway && code != 0:
+	case isGoAway && ofRequest(code):
 		// The peer lives, and has judged the request, or another one beside it.
 		return ruling{kind: KindError, own: alone}
+	case errors.Is(err, net.ErrClosed) && p.conn != nil && !p.conn.cut.Load():
+		return ruling{kind: KindError, again: !second, blame: second} // our side has closed it
 	case isGoAway, isNetwork(err):
 	case isConnectionError(err):
 		return ruling{kind: KindInvalidHeader, blame: true}
@@ -216,6 +246,10 @@ func goAway(err error) (code uint64, is bool) {
 	}
 	return c.Uint(), true
 }
+
+// ofRequest reports whether a GOAWAY's code speaks of what the client has sent:
+// PROTOCOL_ERROR, FRAME_SIZE_ERROR, COMPRESSION_ERROR, ENHANCE_YOUR_CALM.
+func ofRequest(code uint64) bool { return code == 0x1 || code == 0x6 || code == 0x9 || code == 0xb }
 
 // isConnectionError reports whether err is net/http's verdict that what a peer has sent
 // is no HTTP/2: a number, or the size of a frame in an error of its own.

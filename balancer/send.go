@@ -63,8 +63,11 @@ func (w *rewriter) send(x *exchange) (*http.Response, *reply, error) {
 		r.Host = x.r.URL.Host
 	}
 	resp, err := w.limited(s, r)
-	if s.traced() {
+	switch {
+	case s.traced():
 		x.t.traces.Store(true)
+	case err == nil:
+		x.t.traceless.Store(true)
 	}
 	if err != nil {
 		return nil, nil, err

@@ -51,10 +51,11 @@ type progress struct {
 	writes  int64 // conn.writes when it was got
 	taken   int64 // conn.taken likewise
 
-	headers   bool // the request's header was written
-	firstByte bool // of the answer
-	repeats   bool // the transport was about to send the request again
-	waited    bool // the connection or stream broke off while the body waited for the caller
+	headers   bool  // the request's header was written
+	writeErr  error // the transport began to write the request, and has met this
+	firstByte bool  // of the answer
+	repeats   bool  // the transport was about to send the request again
+	waited    bool  // the connection or stream broke off while the body waited for the caller
 }
 
 // phase is what a try is waiting for that trunk itself limits.
@@ -87,16 +88,13 @@ func (tryTimeout) Timeout() bool   { return true }
 // maxAsked is how often a transport may want a connection for one try before anything
 // was written: racing dials make it two or three, a peer that ends each connection at
 // once any number.
-const maxAsked = 8
+const maxAsked = 16
 
 // newSending makes the next try of x's request, a copy of the caller's.
 func newSending(x *exchange) (*sending, error) {
 	s := &sending{}
 	s.Context, s.cancel = context.WithCancelCause(x.r.Context())
-	s.trace = httptrace.ClientTrace{GetConn: s.getConn, GotConn: s.gotConn, WroteHeaders: s.wroteHeaders, GotFirstResponseByte: s.gotFirstByte}
-	if x.has {
-		s.trace.WroteRequest = s.wroteRequest
-	}
+	s.trace = httptrace.ClientTrace{GetConn: s.getConn, GotConn: s.gotConn, WroteHeaders: s.wroteHeaders, WroteRequest: s.wroteRequest, GotFirstResponseByte: s.gotFirstByte}
 	if httptrace.ContextClientTrace(s.Context) != nil {
 		s.Context, s.inside = httptrace.WithClientTrace(s.Context, &s.trace), true
 	}
@@ -224,9 +222,10 @@ func (s *sending) wroteHeaders() {
 }
 
 // wroteRequest is the trace's hook.
-func (s *sending) wroteRequest(httptrace.WroteRequestInfo) {
+func (s *sending) wroteRequest(info httptrace.WroteRequestInfo) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.writeErr = info.Err
 	s.wait(unlimited, 0)
 }
 
@@ -238,9 +237,24 @@ func (s *sending) gotFirstByte() {
 }
 
 // written reports whether a part of the request may have reached the peer. Over
-// HTTP/1 the connection knows; over HTTP/2, which it shares, the trace. Under the lock.
+// HTTP/1 the connection knows; over HTTP/2, which it shares, the trace. TLS writes when it is
+// closed, too: there the connection's error counts that the writing has met. Under the lock.
 func (p *progress) written() bool {
-	return p.headers || p.got && !p.h2 && p.conn != nil && p.conn.writes.Load() != p.writes
+	switch {
+	case p.headers:
+		return true
+	case !p.got || p.h2 || p.conn == nil:
+		return false
+	case p.tls:
+		return p.writeErr != nil && isNetwork(p.writeErr)
+	}
+	return p.conn.writes.Load() != p.writes
+}
+
+// refused reports whether the transport would not write the request to a connection of
+// HTTP/1. Under the lock.
+func (p *progress) refused() bool {
+	return !p.written() && p.writeErr != nil && !isNetwork(p.writeErr)
 }
 
 // sofar returns how far the try has come.
@@ -266,7 +280,7 @@ func (s *sending) lost(c *conn) {
 		return
 	}
 	s.waited = s.waited || s.body.isReading()
-	ends := s.reused && !s.firstByte && (c.cut.Load() || s.written())
+	ends := s.reused && !s.firstByte && !s.refused() && (c.cut.Load() || s.written())
 	s.mu.Unlock()
 	if ends {
 		s.cancel(errLost)

@@ -73,8 +73,9 @@ type transport struct {
 	tmpl  *http.Transport   // of the peers' transports; nil: base is wrapped
 	err   error             // why base was refused
 	name  error             // why no URL can name the upstream
-	// traces says that base, where it is wrapped, calls the hooks of a httptrace.
-	traces atomic.Bool
+	// traces says that base, where it is wrapped, calls the hooks of a httptrace, and
+	// traceless that it answers without.
+	traces, traceless atomic.Bool
 }
 
 // route is the way to one peer.
@@ -105,6 +106,10 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		closeBody(r)
 		return nil, &BaseError{"it is no *http.Transport, and https to a peer would verify the peer's address"}
 	}
+	if err := checkRequest(r); err != nil {
+		closeBody(r)
+		return nil, err
+	}
 	if t.up.closed.Load() {
 		closeBody(r)
 		return nil, &Error{Upstream: t.up.name, Cause: ErrClosed}
@@ -114,6 +119,18 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		x = newExchange(t.up)
 	}
 	return x.run(t, r)
+}
+
+// checkRequest refuses what net/http would send over HTTP/2 although no peer can take it.
+func checkRequest(r *http.Request) error {
+	isControl := func(c rune) bool { return c < ' ' || c == 0x7f }
+	switch {
+	case strings.IndexFunc(r.URL.RawQuery, isControl) >= 0:
+		return &RequestError{Field: "URL.RawQuery", Value: r.URL.RawQuery, Reason: "holds a control character"}
+	case strings.IndexFunc(r.URL.Opaque, isControl) >= 0:
+		return &RequestError{Field: "URL.Opaque", Value: r.URL.Opaque, Reason: "holds a control character"}
+	}
+	return nil
 }
 
 // CloseIdleConnections closes the connections that no request uses, base's too.

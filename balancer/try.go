@@ -3,6 +3,7 @@ package balancer
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/trunklb/trunk/peer"
 )
@@ -104,6 +105,9 @@ func (t *Try) Peer() Peer {
 //
 // Without a held peer it does nothing, but that Err returns ErrNotHeld from then on.
 func (t *Try) Done(err error) {
+	if end, has := t.ctx.Deadline(); err != nil && has && !time.Now().Before(end) {
+		<-t.ctx.Done() // a socket's timer may be a little earlier than the context's
+	}
 	switch {
 	case !t.d.held:
 		t.misused = true

@@ -62,7 +62,11 @@ type Request struct {
 	// Body says that the request has a body that was not read: see Config.Early.
 	Body bool
 	speaker
+	p *Peer
 }
+
+// IsH2 reports whether it came over HTTP/2.
+func (r *Request) IsH2() bool { return r.p.Proto.IsH2() }
 
 // speaker is what a request's connection can be made to do.
 type speaker interface {
@@ -212,7 +216,7 @@ func (p *Peer) arrived(conn, onConn int, body bool, s speaker) {
 	n := p.n
 	p.n++
 	p.mu.Unlock()
-	p.Do(&Request{N: n, Conn: conn, OnConn: onConn, Body: body, speaker: s})
+	p.Do(&Request{N: n, Conn: conn, OnConn: onConn, Body: body, speaker: s, p: p})
 }
 
 func (p *Peer) speakH1(n int, c, raw net.Conn) {

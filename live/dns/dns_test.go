@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/miekg/dns"
 	"github.com/stretchr/testify/require"
 
 	"github.com/trunklb/trunk/balancer"
@@ -136,6 +137,24 @@ func TestFailures(t *testing.T) {
 			s.set(t, "app.test.", "A 10.0.0.1")
 			up.want(t, "10.0.0.1:80*1")
 		})
+	}
+}
+
+// SERVFAIL for one family of addresses is no answer for it, however good the other's is.
+func TestOneFamilyFails(t *testing.T) {
+	s := start(t)
+	s.set(t, "app.test.", "A 10.0.0.1", "A 10.0.0.2", "AAAA 2001:db8::1")
+	up := watch(t, s, patience, balancer.Server{Addr: "app.test.", Resolve: true})
+	for kind, want := range map[uint16]string{
+		dns.TypeA:    "10.0.0.1:80*1 10.0.0.2:80*1 [2001:db8::9]:80*1",
+		dns.TypeAAAA: "10.0.0.9:80*1 [2001:db8::1]:80*1",
+	} {
+		s.breaks(kind)
+		s.set(t, "app.test.", "A 10.0.0.9", "AAAA 2001:db8::9")
+		up.want(t, want)
+		s.breaks(0)
+		s.set(t, "app.test.", "A 10.0.0.1", "A 10.0.0.2", "AAAA 2001:db8::1")
+		up.want(t, "10.0.0.1:80*1 10.0.0.2:80*1 [2001:db8::1]:80*1")
 	}
 }
 

@@ -13,12 +13,13 @@ import (
 
 // server is a DNS server whose records may change.
 type server struct {
-	mu      sync.Mutex
-	records map[string][]dns.RR // by name and type: "app.test./A"
-	silent  bool                // it answers nothing
-	broken  bool                // it answers SERVFAIL
-	asked   map[string]int      // by network and type: "tcp A"
-	addr    string
+	mu         sync.Mutex
+	records    map[string][]dns.RR // by name and type: "app.test./A"
+	silent     bool                // it answers nothing
+	broken     bool                // it answers SERVFAIL
+	brokenKind uint16              // it answers SERVFAIL to queries of that type; 0: to none
+	asked      map[string]int      // by network and type: "tcp A"
+	addr       string
 }
 
 // start starts a server on one port of UDP and TCP.
@@ -77,6 +78,13 @@ func (s *server) set(t *testing.T, name string, records ...string) {
 	}
 }
 
+// breaks makes the server answer SERVFAIL to queries of one type; 0: to none.
+func (s *server) breaks(kind uint16) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.brokenKind = kind
+}
+
 func (s *server) be(silent, broken bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,10 +103,11 @@ func (s *server) answer(network string, w dns.ResponseWriter, r *dns.Msg) {
 	q := r.Question[0]
 	s.asked[fmt.Sprint(network, " ", dns.TypeToString[q.Qtype])]++
 	m := new(dns.Msg).SetReply(r)
+	m.RecursionAvailable = true // else an answer without records is a lame referral
 	switch {
 	case s.silent:
 		return
-	case s.broken:
+	case s.broken, s.brokenKind == q.Qtype && q.Qtype != 0:
 		m.Rcode = dns.RcodeServerFailure
 	case !s.exists(q.Name):
 		m.Rcode = dns.RcodeNameError

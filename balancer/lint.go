@@ -56,6 +56,8 @@ const (
 	// CodeUnknownVariable: a text has a variable that is neither among those of nginx's
 	// that trunk knows nor in Config.Variables. New refuses it.
 	CodeUnknownVariable Code = "unknown-variable"
+	// CodeName is New's: the name is the host of no URL, so that RoundTripper refuses it.
+	CodeName Code = "upstream-name"
 	// CodeClientAddress is New's: requests that do not come from a server must bring the
 	// client's address along.
 	CodeClientAddress Code = "client-address"

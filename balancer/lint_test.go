@@ -1,11 +1,14 @@
 package balancer_test
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/trunklb/trunk/balancer"
 	"github.com/trunklb/trunk/hash"
@@ -78,5 +81,15 @@ func TestLint(t *testing.T) {
 				assert.NotEmpty(t, w.Hint)
 			}
 		})
+	}
+}
+
+// New warns of a name that can be the host of no URL; an upstream for Start needs none.
+func TestNameThatIsNoHost(t *testing.T) {
+	for name, warns := range map[string]bool{"": true, "my_app:8080": true, "http://app": true, "my_app": false, "app.example": false, "::1": false} {
+		up, err := balancer.New(context.Background(), balancer.Config{Name: name, Servers: []balancer.Server{{Addr: "10.0.0.1:80"}}})
+		require.NoError(t, err)
+		got := slices.ContainsFunc(up.Warnings(), func(w balancer.Warning) bool { return w.Code == balancer.CodeName })
+		require.Equal(t, warns, got, name)
 	}
 }

@@ -3,6 +3,7 @@ package balancer
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net"
 	"net/url"
 	"slices"
@@ -129,6 +130,13 @@ func New(ctx context.Context, c Config) (*Upstream, error) {
 			Code: CodeClientAddress, Upstream: c.Name,
 			Message: u.method.Name + " knows the client only by Request.RemoteAddr, which a server sets (and httputil.ReverseProxy passes on)",
 			Hint:    "give Input.Client with Config.Input, WithInput or Start; requests with neither fail",
+		})
+	}
+	if err := checkHost(c.Name); err != nil {
+		u.warnings = append(u.warnings, Warning{
+			Code: CodeName, Upstream: c.Name, Word: c.Name,
+			Message: fmt.Sprintf("the name %q is the host of no URL: RoundTripper refuses it, and only Start and DialContext balance", c.Name),
+			Hint:    "write the host of the URLs as Name, without scheme, port and path",
 		})
 	}
 	u.watchNames()

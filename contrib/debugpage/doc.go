@@ -20,5 +20,6 @@
 // ?upstream=name one panel.
 //
 // The page only reads, but it shows addresses and keys to whoever can reach
-// it: mount it where only operators come, and see Options.Redact.
+// it: mount it where only operators come, and see Options.Redact. Under a name other
+// than localhost it answers only where Options.Hosts allows that.
 package debugpage

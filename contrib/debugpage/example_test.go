@@ -40,7 +40,7 @@ func Example() {
 	panel.Decision(&d)
 
 	w := httptest.NewRecorder()
-	mux.ServeHTTP(w, httptest.NewRequest("GET", "/debug/upstreams/", nil))
+	mux.ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/debug/upstreams/", nil))
 	fmt.Println(w.Code, w.Header().Get("Content-Type"))
 	// Output: 200 text/html; charset=utf-8
 }

@@ -4,7 +4,12 @@ import (
 	"crypto/sha256"
 	_ "embed" // the page's parts
 	"encoding/base64"
+	"net"
 	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
 )
 
 //go:embed page.css
@@ -37,4 +42,26 @@ func guard(h http.Header) {
 	} {
 		h.Set(name, value)
 	}
+}
+
+// invited reports whether a request's Host, and its Origin if it has one, are the page's.
+func (o *Options) invited(r *http.Request) bool {
+	if slices.Contains(o.Hosts, "*") {
+		return true
+	}
+	if origin := r.Header.Get("Origin"); origin != "" {
+		if u, err := url.Parse(origin); err != nil || !strings.EqualFold(u.Host, r.Host) {
+			return false
+		}
+	}
+	host := r.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		return true
+	}
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") ||
+		slices.ContainsFunc(o.Hosts, func(allowed string) bool { return strings.EqualFold(allowed, host) })
 }

@@ -23,6 +23,13 @@ type Options struct {
 	Rows int
 	// Charted is how many peers the chart shows, in the same way. 0: 8.
 	Charted int
+	// Hosts are the names by which the page may be asked for, such as
+	// "debug.example.com", whatever the port. IP addresses and localhost always may.
+	// Any other Host is refused with 403, and so is an Origin that is not the page's
+	// own: else any web page could make its own name point here (DNS rebinding), and read
+	// this one in the browser of an operator. "*": every Host, for a page behind a
+	// proxy that checks it.
+	Hosts []string
 	// Redact returns what may be shown of a value, of which it gets at most the
 	// first 256 bytes. It is called while a page is made, by several goroutines
 	// at a time, and also decides what ?q can find. nil: everything is shown.

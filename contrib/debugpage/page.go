@@ -58,9 +58,14 @@ func (p *Page) all(name string) []*Panel {
 	return named
 }
 
-// ServeHTTP answers GET and HEAD on whatever path it is mounted.
+// ServeHTTP answers GET and HEAD on whatever path it is mounted, by the names of
+// Options.Hosts.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	guard(w.Header())
+	if !p.opt.invited(r) {
+		http.Error(w, "this name is not one of the page's: see Options.Hosts of package debugpage", http.StatusForbidden)
+		return
+	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		http.Error(w, "this page only reads: GET or HEAD", http.StatusMethodNotAllowed)

@@ -172,7 +172,9 @@ func TestOnlyReads(t *testing.T) {
 	night(t, page.Panel("u"))
 	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "BREW"} {
 		w := httptest.NewRecorder()
-		page.ServeHTTP(w, httptest.NewRequest(method, "/debug/upstreams/", strings.NewReader("x")))
+		r := httptest.NewRequest(method, "/debug/upstreams/", strings.NewReader("x"))
+		r.Host = "localhost"
+		page.ServeHTTP(w, r)
 		equal(t, method, w.Code, http.StatusMethodNotAllowed)
 		equal(t, "Allow", w.Header().Get("Allow"), "GET, HEAD")
 	}
@@ -188,8 +190,48 @@ func TestOnlyReads(t *testing.T) {
 		t.Errorf("HEAD: length %d", answer.ContentLength)
 	}
 	w := httptest.NewRecorder()
-	page.ServeHTTP(w, httptest.NewRequest("GET", "/?format=xml", nil))
+	page.ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/?format=xml", nil))
 	equal(t, "another format", w.Code, http.StatusBadRequest)
+}
+
+// A web page elsewhere whose name its owner points here (DNS rebinding) reads nothing.
+func TestHosts(t *testing.T) {
+	for _, test := range []struct {
+		hosts        []string
+		host, origin string
+		want         int
+	}{
+		{nil, "127.0.0.1:8080", "", http.StatusOK},
+		{nil, "10.1.2.3", "", http.StatusOK},
+		{nil, "[::1]:8080", "", http.StatusOK},
+		{nil, "[fe80::1]", "", http.StatusOK},
+		{nil, "LOCALHOST.:1", "", http.StatusOK},
+		{nil, "x.localhost", "", http.StatusOK},
+		{nil, "evil.example:8080", "", http.StatusForbidden},
+		{nil, "127.0.0.1.evil.example", "", http.StatusForbidden},
+		{nil, "localhost.evil.example", "", http.StatusForbidden},
+		{nil, "", "", http.StatusForbidden},
+		{[]string{"debug.example.com"}, "Debug.Example.com:99", "", http.StatusOK},
+		{[]string{"debug.example.com"}, "x.debug.example.com", "", http.StatusForbidden},
+		{[]string{"debug.example.com"}, "localhost", "", http.StatusOK},
+		{[]string{"*"}, "evil.example", "http://evil.example", http.StatusOK},
+		{nil, "localhost:1", "http://localhost:1", http.StatusOK},
+		{nil, "localhost:1", "http://localhost:2", http.StatusForbidden},
+		{nil, "127.0.0.1", "https://evil.example", http.StatusForbidden},
+		{nil, "127.0.0.1", "null", http.StatusForbidden},
+	} {
+		page := debugpage.New(&debugpage.Options{Hosts: test.hosts})
+		night(t, page.Panel("u"))
+		r := httptest.NewRequest("GET", "/", nil)
+		r.Host = test.host
+		if test.origin != "" {
+			r.Header.Set("Origin", test.origin)
+		}
+		w := httptest.NewRecorder()
+		page.ServeHTTP(w, r)
+		equal(t, test.host+" "+test.origin, w.Code, test.want)
+		equal(t, "shows peers", strings.Contains(w.Body.String(), "data-peer"), test.want == http.StatusOK)
+	}
 }
 
 // The page's own style and script are let in by their hashes, and nothing on the

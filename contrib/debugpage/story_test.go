@@ -96,7 +96,7 @@ func night(t testing.TB, panel *debugpage.Panel) *story {
 func ask(t testing.TB, page http.Handler, query string) *httptest.ResponseRecorder {
 	t.Helper()
 	w := httptest.NewRecorder()
-	page.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/debug/upstreams/"+query, nil))
+	page.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost/debug/upstreams/"+query, nil))
 	if w.Code != http.StatusOK {
 		t.Fatalf("%s: status %d: %s", query, w.Code, w.Body)
 	}

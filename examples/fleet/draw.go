@@ -62,5 +62,5 @@ func panel(p *picture.Picture, at picture.Point, title, class string, l load) {
 		p.Text(at.X+left+float64(s)*pitch+cell/2, floor+18, "small soft middle", "%d.", s+1)
 	}
 	p.Text(right, floor+18, "small soft end", "request")
-	p.Text(at.X+left, floor+40, "small soft", "dashed: a's fair part, %d of %d", fair(0), clients)
+	p.Text(at.X+left, floor+40, "small soft", "dotted: a's fair part, %d of %d", fair(0), clients)
 }

@@ -14,7 +14,7 @@ func TestShow(t *testing.T) {
 	lines := strings.Split(out.String(), "\n")
 	require.Contains(t, lines[0], "a! b! c! a! b! c! a! b! c!")
 	require.NotContains(t, lines[1], "b!")
-	require.Contains(t, out.String(), "failed 1")
+	require.Contains(t, out.String(), "a: failed 0\nb: failed 1\nc: failed 0\n")
 }
 
 func TestServeEndsWithItsContext(t *testing.T) {

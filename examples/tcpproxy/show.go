@@ -14,6 +14,7 @@ func show(ctx context.Context, out io.Writer) error {
 	defer cancel()
 	var addrs []string
 	var servers []net.Listener
+	names := map[string]string{} // by address
 	for _, name := range []string{"a", "b", "c"} {
 		l, err := server(name)
 		if err != nil {
@@ -21,6 +22,7 @@ func show(ctx context.Context, out io.Writer) error {
 		}
 		defer l.Close()
 		servers, addrs = append(servers, l), append(addrs, l.Addr().String())
+		names[l.Addr().String()] = name
 	}
 	up, err := newUpstream(ctx, addrs)
 	if err != nil {
@@ -53,7 +55,7 @@ func show(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	for _, s := range up.Snapshot().Peers {
-		fmt.Fprintf(out, "%s: failed %d\n", s.Server.Addr, s.Fails)
+		fmt.Fprintf(out, "%s: failed %d\n", names[s.Server.Addr], s.Fails)
 	}
 	fmt.Fprintln(out, "\nEvery connection was answered. b was asked once after it had died, and is left\nalone for ten seconds.")
 	return nil

@@ -175,7 +175,7 @@ func (x *exchange) stale(second bool) ruling {
 	if x.up.nginx.StaleIsFailure {
 		return ruling{kind: KindError, blame: true}
 	}
-	return ruling{kind: KindError, again: !second, blame: second}
+	return ruling{kind: KindError, again: !second} // only a new connection proves more
 }
 
 // judgeByError: the transport has shown nothing, so that its error must do.

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Decision is the record of one get: who was looked at, who was passed over and
+// Decision is the record of one get: which peers were considered, which skipped and
 // why, and which rule chose. It is a value of its own; nothing in it is shared
 // with the upstream.
 type Decision struct {

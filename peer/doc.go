@@ -1,7 +1,7 @@
 // Package peer chooses peers as nginx's upstream modules do, bit for bit: the
 // same peer, and the same state in every peer, after every operation. It is
 // pure: no I/O, no goroutines, and no allocation in a get or free.
-// Most programs import package balancer, which stands on it.
+// Most programs import package balancer, which is built on it.
 //
 // # A request
 //
@@ -10,7 +10,7 @@
 //	u, err := peer.New([]peer.Server{{Addr: "a", Weight: 5}, {Addr: "b"}}, leastconn.New(), nil)
 //
 // Each request gets peers and frees them by turns, until one has answered, no
-// tries are left, or no peer can be had:
+// tries are left, or no peer is available:
 //
 //	var r peer.Request
 //	u.Begin(&r)

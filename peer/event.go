@@ -21,14 +21,14 @@ const (
 	PeerAlive
 	// PeerFull: a peer has reached its max_conns.
 	PeerFull
-	// PeerIdle: nobody holds a peer any more that is down, draining or removed.
+	// PeerIdle: the last request of a peer that is down, draining or removed has ended.
 	PeerIdle
 	// SetChanged: Update has exchanged the set.
 	SetChanged
 	// NoLivePeers: a request found no peer.
 	NoLivePeers
 	// NamesChanged: a name that was looked up again has other addresses; the
-	// SetChanged that came of it was told before. LookupFailed: there was no answer, or
+	// SetChanged that it caused was reported before. LookupFailed: there was no answer, or
 	// not the whole of it, or no set could be made of it; what is missing because of
 	// that stays as it was. Upstream.Note brings both, for nothing is looked up here.
 	NamesChanged
@@ -60,9 +60,9 @@ type Event struct {
 	Conns           int64 `json:"conns"`
 	// Removed says of an idle peer that it was removed.
 	Removed bool `json:"removed,omitempty"`
-	// Decision tells for NoLivePeers why each peer could not be had.
+	// Decision says for NoLivePeers why each peer was not available.
 	Decision *Decision `json:"decision,omitempty"`
-	// Lookup tells for NamesChanged and LookupFailed what came of it.
+	// Lookup says for NamesChanged and LookupFailed what the result was.
 	Lookup *Lookup `json:"lookup,omitempty"`
 	// Dropped is how many events before this one were lost because the hook was slower than they came.
 	Dropped uint64 `json:"dropped,omitempty"`

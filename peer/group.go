@@ -18,7 +18,7 @@ type Group struct {
 	weight int64   // of the weights as configured
 	single bool
 	paid   int64 // what the last who paid has paid, for the Decision
-	// queues is the engine of a great group; nil: the scan.
+	// queues is the engine of a large group; nil: the scan.
 	queues *queues
 	// levels is the engine of a large group whose loads are compared; nil: the scan.
 	levels *levels
@@ -35,7 +35,7 @@ type Group struct {
 
 // state is what a choice reads and writes of one peer: one cache line.
 type state struct {
-	// cw belongs to the engine: in a queue it stands for another number.
+	// cw belongs to the engine: in a queue it holds another number.
 	cw, ew, weight int64
 	load           load
 	checked        int64
@@ -299,7 +299,7 @@ func (g *Group) take(i int, r *Request, now Now) {
 		g.takeGuarded(i, w, r, now)
 	}
 	// For a peer in its fail window this lets one request through per
-	// window, the probe: to everybody else it has just been checked.
+	// window, the probe: for other requests it has just been checked.
 	if now.Tick-p.checked > p.failTimeout && !g.single {
 		p.checked = now.Tick
 	}

@@ -26,7 +26,7 @@ func (i internal) Hold() {
 func (i internal) Release() {
 	if j := i.up.journal; j != nil {
 		j.held.Add(-1)
-		i.up.tellHook()
+		i.up.callHooks()
 	}
 }
 

@@ -11,7 +11,7 @@ const maxEvents = 1024
 
 // journal hands events to the user's hook: they are written in order under
 // the upstream's lock, and read outside of it, by one caller at a time. A slow
-// hook delays the caller that reads, and one that panics harms nobody. Events
+// hook delays the caller that reads, and a panic of one is recovered and counted. Events
 // that find no room are counted.
 type journal struct {
 	hook    func(Event)
@@ -72,21 +72,21 @@ func (u *Upstream) noteLocked(e Event) {
 	u.journal.write(e)
 }
 
-// report writes what was recorded, and tells the hook what waits for it, unless
+// report writes what was recorded, and calls the hook with what waits for it, unless
 // that is held.
 func (u *Upstream) report() {
 	if u.record != nil {
 		u.record.drain()
 	}
 	if j := u.journal; j != nil && j.held.Load() == 0 {
-		u.tellHook()
+		u.callHooks()
 	}
 }
 
-// tellHook gives the hook what waits for it, outside the lock, unless somebody is
+// callHooks calls the hook with what waits for it, outside the lock, unless another goroutine is
 // doing so. It stops after as many events as there is room for: more have come in
 // the meantime, and who brought them reports them.
-func (u *Upstream) tellHook() {
+func (u *Upstream) callHooks() {
 	j := u.journal
 	for range maxEvents {
 		if j.waiting.Load() == 0 || !j.reading.CompareAndSwap(false, true) {
@@ -105,7 +105,7 @@ func (u *Upstream) callHook() {
 	}
 }
 
-// note writes an event of peer i, if anybody wants to know.
+// note writes an event of peer i, if there is a hook.
 func (g *Group) note(kind EventKind, i int, before int64, now Now) {
 	j := g.up.journal
 	if j == nil {

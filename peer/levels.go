@@ -9,7 +9,7 @@ import (
 // levels is the engine of large groups behind Group.Least: the same picks, and the
 // same cw and ew whenever they are looked at, without a walk over all peers.
 //
-// A level is the peers of one weight and one load that can be had. Levels stand in
+// A level is the peers of one weight and one load that are available. Levels are in
 // a binary heap by load / weight, so the least are at its top: several where
 // different loads for different weights come to the same. Whatever happens to a
 // peer moves it from its level to another.
@@ -19,7 +19,7 @@ import (
 // b = cw - rounds*weight, and the rounds are the level's. A peer whose ew is not its
 // weight gains something else: it has a level for itself.
 //
-// A peer that cannot be had is in no level. Full, it comes back when it is freed; in
+// A peer that is not available is in no level. Full, it comes back when it is freed; in
 // its fail window, at the tick at which that ends. By the same alarm one whose load
 // changes with time moves.
 type levels struct {
@@ -32,8 +32,8 @@ type levels struct {
 	first  int32
 	tick   int64 // at which peers were last looked at
 	stale  bool  // the clock went back: all are looked at again
-	// most is the greatest load of which all products are right. What nginx makes of a
-	// greater one is left to the scan.
+	// most is the largest load of which all products are right. What nginx makes of a
+	// larger one is left to the scan.
 	most      int64
 	overflows bool
 

@@ -3,7 +3,7 @@ package peer
 import "sync/atomic"
 
 // load is how often a peer was freed and its fails, in one word with what else
-// decides whether it can be had or freed at a glance. What a peer holds is how
+// decides at a glance whether it is available or can be freed. What a peer holds is how
 // often it was taken, which state.gets counts under the lock, less how often it
 // was freed. Being one word it can be freed without the lock: see Upstream.Free.
 // Otherwise it is changed under the lock.
@@ -22,7 +22,7 @@ const (
 	limited = 1 << 61
 	// down: or draining.
 	down = 1 << 62
-	// locked: every free takes the lock, for somebody wants to see it.
+	// locked: every free takes the lock, because a hook or recorder sees it.
 	locked = 1 << 63
 
 	// guarded is what makes a peer's eligibility a question.
@@ -47,7 +47,7 @@ func (l *load) free() {
 	}
 }
 
-// failed counts a failure; the count stays at its greatest value. The peer is
+// failed counts a failure; the count stays at its largest value. The peer is
 // out when it reaches most; 0: never. failed reports whether it is so by this failure.
 func (l *load) failed(most uint32) bool {
 	if l.fails() < maxFailCount {
@@ -66,11 +66,11 @@ func (l *load) recount(n int) {
 func (l *load) healed() { l.And(^uint64(fails | out)) }
 
 // moved makes every later free take the lock, where it finds the peer's new
-// place, and returns the counts, which nobody changes any more.
+// place, and returns the counts, which no longer change.
 func (l *load) moved() uint64 { return l.Or(locked) & (fails | out | frees) }
 
 // freeAlone counts a request out without the lock, if nothing else would
-// happen: no failures to clear, no limit that somebody waits for, nobody who
+// happen: no failures to clear, no limit that a request waits for, no one who
 // watches. It reports whether it did.
 func (l *load) freeAlone() bool {
 	for {

@@ -36,7 +36,7 @@ func (o Outcome) String() string {
 // MarshalText spells the outcome in lower case: "ok", "failed", "next", "abandoned".
 func (o Outcome) MarshalText() ([]byte, error) { return []byte(strings.ToLower(o.String())), nil }
 
-// ErrNoLivePeers is returned by Get when no peer can be had, in neither group:
+// ErrNoLivePeers is returned by Get when no peer is available, in neither group:
 // nginx's "no live upstreams". No peer has changed.
 var ErrNoLivePeers = errors.New("trunk: no live peers")
 

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Policy changes what a failure costs a peer, and how it comes back. The zero value is nginx's way; every field stands
+// Policy changes what a failure costs a peer, and how it comes back. The zero value is nginx's way; every field works
 // for itself. docs/parity.md, "Remedies", shows each with and without.
 type Policy struct {
 	// Penalty is the share of its weight that a failure takes from a peer's
@@ -46,12 +46,12 @@ const MaxWindowFails = 1000
 // Return is the part of a Policy that begins when a peer comes back.
 type Return struct {
 	// Forgive sets all current weights of the group to zero when a peer comes
-	// back, so that nobody owes anything and shares are right from then on.
+	// back, so that no peer owes anything and shares are right from then on.
 	// nginx keeps the debts, and with them an offset for ever.
 	Forgive bool
 	// SlowStart lets the effective weight of a peer that came back, or was added
 	// to a running upstream, grow evenly over this time, from a hundredth of
-	// its weight to the whole. It begins anew when the peer is taken out
+	// its weight to the whole. It starts again when the peer is taken out
 	// again. At least a millisecond. 0: none.
 	SlowStart time.Duration
 }

@@ -382,7 +382,7 @@ func TestLeastBad(t *testing.T) {
 	u.now += time.Second
 	require.NoError(t, u.Free(u.hold("a"), peer.Failed))
 	r := u.begin()
-	require.Contains(t, u.explain(r), "b, nobody live; out for longest")
+	require.Contains(t, u.explain(r), "b, none live; out for longest")
 	require.NoError(t, u.Free(r, peer.Failed))
 	require.Equal(t, "a", u.get(r), "b was tried")
 	require.NoError(t, u.Free(r, peer.Failed))
@@ -482,7 +482,7 @@ func TestLeastBadOfTheOtherGroup(t *testing.T) {
 	r := u.begin()
 	require.Equal(t, "a", u.get(r))
 	require.NoError(t, u.Free(r, peer.Failed))
-	require.Contains(t, u.explain(r), "b, nobody live; out for longest, a backup")
+	require.Contains(t, u.explain(r), "b, none live; out for longest, a backup")
 }
 
 func TestOutForEver(t *testing.T) {

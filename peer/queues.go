@@ -62,7 +62,7 @@ const (
 	away           // down, or full: nowhere until it is freed
 )
 
-// queued: in a queue, where cw stands for b.
+// queued: in a queue, where cw holds b.
 func (w where) queued() bool { return w == inList || w == inHeap }
 
 const none = heap.None

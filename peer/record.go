@@ -75,7 +75,7 @@ func (d drawn) Uint64() uint64 {
 	return n
 }
 
-// start begins the recording of an upstream that nobody uses yet.
+// start begins the recording of an upstream that is not in use yet.
 func (rec *record) start(randomStart bool) error {
 	u := rec.up
 	rec.renew(u.set.Load())
@@ -114,8 +114,8 @@ func (rec *record) got(r *Request, g *Group, i int, now Now) {
 	rec.add(op, r, now.Time)
 }
 
-// told notes an event of the held peer.
-func (rec *record) told(kind oplog.Kind, r *Request, now Now) {
+// event notes an event of the held peer.
+func (rec *record) event(kind oplog.Kind, r *Request, now Now) {
 	rec.add(operation{Kind: kind, Since: now.Milli - r.Scratch.Start}, r, now.Time)
 }
 
@@ -186,10 +186,10 @@ func (rec *record) changed() []change {
 }
 
 // maxBatches is how many batches a caller hands on. What comes in the meantime is
-// for who brought it, or comes next: nobody is kept for good.
+// for the caller that brought it, or the next one: no caller is delayed indefinitely.
 const maxBatches = 4
 
-// drain hands on what waits, outside the lock, unless somebody is doing so.
+// drain hands on what waits, outside the lock, unless another goroutine is doing so.
 func (rec *record) drain() {
 	for range maxBatches {
 		if !rec.any.Load() || !rec.writing.TryLock() {

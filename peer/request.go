@@ -15,7 +15,7 @@ type Request struct {
 	// Key is what hash hashes. Empty: round robin.
 	Key string
 	// Client is the client's address for ip_hash. IPv4 counts by its first
-	// three octets. The zero value stands for clients without an IP address
+	// three octets. The zero value is for clients without an IP address
 	// (unix sockets), who all share one peer.
 	Client netip.Addr
 	// Hint is the sid of the peer that the client is bound to; sticky looks it
@@ -25,7 +25,7 @@ type Request struct {
 	// as there are peers that are not down or draining.
 	MaxTries int
 	// BackupTry keeps the last try for the backup group, if it has a peer then
-	// that can be had: without it a low MaxTries never gets there.
+	// that is available: without it a low MaxTries never gets there.
 	BackupTry bool
 	// Stream says that this is a TCP or UDP session, not an HTTP request:
 	// Connected then makes a peer live again, and least_time averages the
@@ -121,7 +121,7 @@ func (r *Request) moveTo(set *Set) {
 		}
 		tries = min(tries, max(r.tries, r.MaxTries-used))
 	}
-	// Within one set the only peer may be had again, as in nginx.
+	// Within one set the only peer may be picked again, as in nginx.
 	if r.spent = set.single && r.tried.has(r.up.groups[Primary].peers[0].slot); r.spent {
 		tries = 0
 	}

@@ -27,7 +27,7 @@ const (
 	DefaultFailTimeout = 10 * time.Second
 )
 
-// MaxRoute is the greatest length of Server.Route in bytes.
+// MaxRoute is the maximal length of Server.Route in bytes.
 const MaxRoute = 32
 
 // Server is one server line of an upstream block. It is configuration: a plain,
@@ -54,7 +54,7 @@ type Server struct {
 	// FailTimeout is how long a peer stays out, and how long failures are
 	// remembered; a multiple of the clock's resolution (one second unless
 	// the resolution option says otherwise). 0: 10 s. NoFailTimeout: 0 s. The
-	// greatest Duration is for ever, and needs to be no multiple.
+	// largest Duration is for ever, and needs to be no multiple.
 	FailTimeout time.Duration `json:"fail_timeout,omitempty"`
 	// Backup puts the peer in the backup group, which is asked when no
 	// primary peer can be.

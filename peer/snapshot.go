@@ -46,11 +46,11 @@ type PeerSnapshot struct {
 	// Removed: the set does not have it any more.
 	Removed bool `json:"removed,omitempty"`
 	// Out: it has failed as often as it may. It is asked again from OutUntil on,
-	// in UTC; the year 2262 stands for never.
+	// in UTC; the year 2262 means never.
 	Out      bool      `json:"out,omitempty"`
 	OutUntil time.Time `json:"out_until,omitzero"`
 	// Counts are the peer's since it was added. A changed set leaves them to those that
-	// stay; a peer that is added again begins anew.
+	// stay; a peer that is added again starts from zero.
 	Counts
 }
 

@@ -19,7 +19,7 @@ type State struct {
 }
 
 // State returns the state of peer i of the group Primary or Backup; a zero one if
-// there is no such peer. Everybody who wants to see weights sees them through it.
+// there is no such peer. All who read weights read them through it.
 func (u *Upstream) State(group, i int) State {
 	if group != Primary && group != Backup {
 		return State{}

@@ -46,7 +46,7 @@ func (p *state) gain() (cw, ew int64) {
 	return p.cw, ew
 }
 
-// offer compares a peer with the best so far. The greater current weight wins,
+// offer compares a peer with the best so far. The larger current weight wins,
 // then the place in the list; so the order in which peers are offered is
 // of no account.
 func (t *Trunk) offer(i int, cw int64) {

@@ -7,7 +7,7 @@ import (
 	"github.com/trunklb/trunk/internal/engine"
 )
 
-// place is where the peer of a slot stands. The list order may change while
+// place is where the peer of a slot is. The list order may change while
 // requests hold slots.
 type place struct {
 	group int8
@@ -258,7 +258,7 @@ func (g *Group) configure(i int, m *member, attended bool) {
 	p.load.Store(flags(m, attended))
 	g.cold[i] = cold{
 		drain: m.Drain && !m.Down, member: m,
-		// No count comes near these bounds, so greater limits are the same.
+		// No count comes near these bounds, so larger limits are the same.
 		maxConns: uint32(min(uint64(m.MaxConns), math.MaxUint32)),
 		maxFails: uint32(min(uint64(m.MaxFails), maxFailCount+1)),
 	}

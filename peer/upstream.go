@@ -33,15 +33,15 @@ type Options struct {
 	RandomStart bool
 	// Attach makes what Request.Attached returns for a peer, such as the
 	// connections to it. It is called once for each peer that is new, outside
-	// the lock, before anybody can get the peer. nil: nothing is attached.
+	// the lock, before any request can get the peer. nil: nothing is attached.
 	Attach func(Server) any
-	// OnEvent is told what happens to peers and set, in order, outside the
+	// OnEvent is called with each event of the peers and the set, in order, outside the
 	// lock, by one goroutine at a time: one of those that call the upstream.
 	// It may call the upstream. A slow one delays only that caller, while up to
 	// 1024 events wait; what finds no room is counted (Event.Dropped,
 	// Snapshot.EventsDropped). A panic of it ends here: it is counted
-	// (Snapshot.HookPanics), and the next event is told as ever. nil: nobody
-	// is told, and it costs nothing.
+	// (Snapshot.HookPanics), and the next event is reported as usual. nil: events
+	// are discarded, and cost nothing.
 	OnEvent func(Event)
 	// OnIdle is called when no request holds a peer any more that was removed, or
 	// is down or draining. attached is what Attach has made for it; one that was removed
@@ -70,7 +70,7 @@ type Upstream struct {
 	attach     func(Server) any
 	onIdle     func(Peer, any, bool)
 	watched    bool     // there is a journal or a record to report
-	journal    *journal // nil: nobody wants to know
+	journal    *journal // nil: there is no OnEvent
 	record     *record  // nil: likewise
 	name       string   // of the method
 	set        atomic.Pointer[Set]
@@ -82,7 +82,7 @@ type Upstream struct {
 	selector Selector
 	groups   [3]Group // Primary, Backup and removed
 	places   []place  // by slot
-	// What Snapshot tells: how often requests asked again, and found nobody, and
+	// What Snapshot reports: how often requests asked again, and found no peer, and
 	// what peers had counted that are gone.
 	retries, noLivePeers uint64
 	past                 Counts
@@ -243,7 +243,7 @@ func (u *Upstream) noteBusy(r *Request, now Now) {
 }
 
 // pick asks the method in the request's group, and then in the backup group,
-// to which a request moves for good.
+// to which a request moves until it ends.
 func (u *Upstream) pick(r *Request, now Now) (*Group, int) {
 	choose := u.selector.Pick
 	r.fellBack, r.Rule = false, Undecided
@@ -287,7 +287,7 @@ func (u *Upstream) Free(r *Request, o Outcome) error {
 	}
 	if o == OK && r.at.load.freeAlone() {
 		// Nothing else would have changed: no failures to clear, no limit, and
-		// nobody who watches or compares. The peer counts this request out at the exchange
+		// nothing that watches or compares. The peer counts this request out at the exchange
 		// of its word, wherever that falls among what others do under the lock.
 		r.release(u.set.Load(), false)
 		return nil
@@ -327,11 +327,11 @@ func (u *Upstream) freeLocked(r *Request, o Outcome) *idle {
 	return nil
 }
 
-// Connected tells that the connection to the held peer stands. In stream the
+// Connected reports that the connection to the held peer is established. In stream the
 // peer is live again from now on, if it was taken more than its fail timeout
 // after its last failure (docs/parity.md, section 10).
 func (u *Upstream) Connected(r *Request) error {
-	return u.tell(r, oplog.Connected, func(g *Group, i int, now Now) {
+	return u.progress(r, oplog.Connected, func(g *Group, i int, now Now) {
 		if r.Stream {
 			g.alive(i, now)
 		}
@@ -341,26 +341,26 @@ func (u *Upstream) Connected(r *Request) error {
 	})
 }
 
-// FirstByte tells that the held peer has sent its first byte (stream).
+// FirstByte reports that the held peer has sent its first byte (stream).
 func (u *Upstream) FirstByte(r *Request) error {
-	return u.tell(r, oplog.FirstByte, func(g *Group, i int, now Now) {
+	return u.progress(r, oplog.FirstByte, func(g *Group, i int, now Now) {
 		if u.selector.FirstByte != nil {
 			u.selector.FirstByte(g, r, i, now)
 		}
 	})
 }
 
-// Header tells that the held peer's response header has arrived (http).
+// Header reports that the held peer's response header has arrived (http).
 func (u *Upstream) Header(r *Request) error {
-	return u.tell(r, oplog.Header, func(g *Group, i int, now Now) {
+	return u.progress(r, oplog.Header, func(g *Group, i int, now Now) {
 		if u.selector.Header != nil {
 			u.selector.Header(g, r, i, now)
 		}
 	})
 }
 
-// tell hands an event of the held peer on, under the lock.
-func (u *Upstream) tell(r *Request, kind oplog.Kind, event func(g *Group, i int, now Now)) error {
+// progress passes an event of the held peer on, under the lock.
+func (u *Upstream) progress(r *Request, kind oplog.Kind, event func(g *Group, i int, now Now)) error {
 	if err := u.holds(r); err != nil {
 		return err
 	}
@@ -377,7 +377,7 @@ func (u *Upstream) tellLocked(r *Request, kind oplog.Kind, event func(g *Group, 
 	g, i := u.peer(r.slot)
 	event(g, i, now)
 	if u.record != nil {
-		u.record.told(kind, r, now)
+		u.record.event(kind, r, now)
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Verdict is what a peer was to one request: considered, or why it was passed over.
+// Verdict is what a peer was to one request: considered, or why it was skipped.
 type Verdict uint8
 
 // The verdicts, in the order in which they are looked at.
@@ -32,7 +32,7 @@ func (v Verdict) String() string { return nameOf(verdictNames[:], uint8(v), "Ver
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
 // verdict says of Eligible which of its tests was the one that refused. It is apart
-// from Eligible because it is asked only when somebody wants to know.
+// from Eligible because it is needed only for a Decision.
 func (g *Group) verdict(i int, r *Request, now Now) Verdict {
 	p := &g.peers[i]
 	w := p.load.Load()
@@ -84,7 +84,7 @@ const (
 	LessOfTwo Rule = "less loaded of two drawn"
 	// LongestOut: no peer was live, and Policy.LeastBad takes the one that has been
 	// out for longest.
-	LongestOut Rule = "nobody live; out for longest"
+	LongestOut Rule = "none live; out for longest"
 )
 
 // String returns the rule in words.

@@ -1,6 +1,6 @@
 // Package recording writes down what is asked of an upstream, and plays it back
 // on a fresh one: every pick and every state must be the same. So a recording
-// from production is a test case, and [Replay] tells of each get why it came out
+// from production is a test case, and [Replay] says of each get why it came out
 // as it did.
 //
 //	up, err := balancer.New(ctx, balancer.Config{Name: "backend", Servers: servers, Record: file})
@@ -74,5 +74,5 @@
 // checked, header_time, response_time, connect_time, inflight_time, inflight_last,
 // inflight_changed, inflight_reqs (peer.State). A new peer is all zero, but for
 // its ew, which is its weight; in an update, and at the start, all peers count as
-// new. Peers that were removed are not told of.
+// new. Removed peers are omitted.
 package recording

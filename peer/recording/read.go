@@ -64,7 +64,7 @@ func (op *operation) clock(version int) (time.Duration, error) {
 // errCut says that a recording has no end.
 var errCut = errors.New("the recording is cut off")
 
-// reader reads recordings operation by operation: they may be greater than the
+// reader reads recordings operation by operation: they may be larger than the
 // memory.
 type reader struct{ *json.Decoder }
 

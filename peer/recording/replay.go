@@ -16,7 +16,7 @@ type Options struct {
 	// not trunk's, or that was around another. nil: what the recording names.
 	Method peer.Method
 	// Each is called after every operation. Its error ends the replay, and is
-	// Replay's. nil: nobody is told.
+	// Replay's. nil: steps are not reported.
 	Each func(*Step) error
 }
 

@@ -19,7 +19,7 @@ type WriterOptions struct {
 	// Redact, if not nil, replaces the texts that are written; a hint that comes
 	// out longer than peer.MaxRoute is written as its MD5. It must give the same for the
 	// same, and something different for different addresses and sids, or peers
-	// could not be told apart any more: a *peer.ConfigError by peer.New, or the end
+	// could no longer be distinguished: a *peer.ConfigError by peer.New, or the end
 	// of the recording where a changed set brings it. Name, Note, and the
 	// method's key text are written as they are.
 	//
@@ -27,7 +27,7 @@ type WriterOptions struct {
 	// They do with hash (the key; with Consistent the names or addresses too) and
 	// ip_hash (the client): what they decided can be replayed only if Redact has
 	// left them as they were. [Difference] says of a recording that it was redacted.
-	// With sticky the hints of clients must not become somebody else's sid.
+	// With sticky the hints of clients must not become another peer's sid.
 	Redact func(kind peer.TextKind, text string) string
 }
 
@@ -57,7 +57,7 @@ type Writer struct {
 // NewWriter makes a Writer that writes to w, one Write per batch of whole
 // operations, under load or not. It does not buffer: what a crash can lose are
 // the operations that were not yet written. An error of w, or a panic, ends the
-// recording, and nothing else: Flush and Close tell of it.
+// recording, and nothing else: Flush and Close report it.
 func NewWriter(w io.Writer, o *WriterOptions) *Writer {
 	if o == nil {
 		o = &WriterOptions{}
@@ -86,7 +86,7 @@ func (w *Writer) Start(o origin) error {
 		return err
 	}
 	// That the recording cannot be written must not keep the upstream from
-	// its work: Flush and Close tell of it.
+	// its work: Flush and Close report it.
 	w.write(append(line[:len(line)-1], `,"ops":[`...))
 	return nil
 }

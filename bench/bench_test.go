@@ -10,6 +10,48 @@ import (
 	"github.com/trunklb/trunk/peer"
 )
 
+// So do the plain loop in C and the plain least_conn.
+func TestLoopsPickAlike(t *testing.T) {
+	for _, h := range []health{healthy, oneDead, halfDead, failing} {
+		for _, w := range allWeights {
+			s := scenario{n: 30, weights: w, health: h}
+			for _, pair := range [][2]string{{"plain loop", "C loop"}, {"plain least_conn", "trunk least_conn"}, {"plain least_conn", "trunk least_conn, always scan"}} {
+				list := named(pair[:]...)
+				if len(list) < 2 {
+					continue // without cgo
+				}
+				if a, b := alike(t, list[0], s), alike(t, list[1], s); !bytes.Equal(a, b) {
+					t.Errorf("%v: %v differ", s, pair)
+				}
+			}
+		}
+	}
+}
+
+// alike is the peers that a contender gives to requests, of which it holds up to 50.
+func alike(t *testing.T, c contender, s scenario) (list []byte) {
+	made, err := c.build(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got [50]int
+	for k := range 2000 {
+		slot := k
+		if k >= len(got) {
+			slot = k * k % len(got)
+			made.done(slot, got[slot])
+		}
+		i := made.pick(slot)
+		got[slot] = i
+		if u, ok := made.(*trunkTarget); ok {
+			p, _ := u.up.Peer(&u.held[slot])
+			i = p.Index
+		}
+		list = append(list, byte(i))
+	}
+	return list
+}
+
 // What is compared does the same: plain and trunk, with both engines, pick the
 // same peers in all scenarios.
 func TestPlainPicksAsTrunk(t *testing.T) {

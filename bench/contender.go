@@ -1,6 +1,9 @@
 package main
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // target is one contender set up for one scenario.
 type target interface {
@@ -27,7 +30,7 @@ type contender struct {
 }
 
 // contenders are all of them; the first is what the others are compared with.
-var contenders = append([]contender{
+var contenders = slices.Concat([]contender{
 	{"plain loop", "retries, backups, sticky, change of the set", newPlain, true, true, math.MaxInt},
 	{"trunk round robin", "", trunkRoundRobin, true, true, math.MaxInt},
 	{"trunk, always scan", "", trunkScan, true, true, math.MaxInt},
@@ -40,7 +43,7 @@ var contenders = append([]contender{
 	{"kratos wrr", "failures, max_conns, retries", kratosWRR, true, false, 1000},
 	{"kratos p2c", "configured weights, max_conns, retries; random; measures latency instead",
 		kratosP2C, false, true, math.MaxInt},
-}, caddys...)
+}, clangs, caddys)
 
 func (c *contender) takesPart(s scenario) bool {
 	return s.n <= c.most && (c.weighted || s.weights == equal) && (c.failures || s.health == healthy)

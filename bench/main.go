@@ -2,7 +2,7 @@
 // instead, by turns in one run, and prints the tables of docs/performance.md.
 //
 //	cd bench && go run .             # prints them: two to four minutes
-//	cd bench && go run . -write      # and puts them and the chart into docs
+//	cd bench && go run . -write      # and puts them and the charts into docs
 //	cd bench && go run -tags nocaddy . -quick
 //
 // All figures are ratios to one plain Go loop, in plain.go. The first build
@@ -19,7 +19,7 @@ import (
 
 func main() {
 	log.SetFlags(0)
-	write := flag.Bool("write", false, "put the tables and the chart into ../docs")
+	write := flag.Bool("write", false, "put the tables and the charts into ../docs")
 	quick := flag.Bool("quick", false, "a tenth of the rounds, to see that all works")
 	flag.Parse()
 	t := timing{slice: 200 * time.Microsecond, rounds: 120}
@@ -38,6 +38,7 @@ func run(t timing, write bool) error {
 	p.add("machine", machine())
 	p.add("goals", goalsTable(t))
 	p.add("growth", growthTables(growth))
+	p.add("least", leastTable(t))
 	p.add("health", healthTable(t))
 	p.add("distinct", distinctTable(t))
 	p.add("aside", asideTable(t))
@@ -53,5 +54,10 @@ func run(t timing, write bool) error {
 	if err := p.write("../docs/performance.md"); err != nil {
 		return err
 	}
-	return writeChart("../docs/img/cost.svg", growth)
+	for _, c := range charts(t, growth) {
+		if err := c.write("../docs/img"); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -80,5 +80,17 @@ func figure(v float64) string {
 }
 
 func machine() string {
-	return fmt.Sprintf("%s, %s/%s, %d CPUs.\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
+	load := "unknown"
+	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
+		load = strings.Join(strings.Fields(string(text))[:2], ", ")
+	}
+	cpu := "unknown CPU"
+	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		if _, rest, ok := strings.Cut(string(text), "model name"); ok {
+			first, _, _ := strings.Cut(rest, "\n")
+			cpu = strings.TrimLeft(first, "\t :")
+		}
+	}
+	return fmt.Sprintf("%s, %s/%s, %d CPUs (%s); load before the run, over 1 and 5 minutes: %s.\n",
+		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), cpu, load)
 }

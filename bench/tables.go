@@ -8,12 +8,14 @@ import (
 	"time"
 )
 
-// named returns some of the contenders.
+// named returns some of the contenders; those that were not built are left out.
 func named(names ...string) []contender {
 	var list []contender
+	all := slices.Concat(contenders, leasts)
 	for _, name := range names {
-		i := slices.IndexFunc(contenders, func(c contender) bool { return c.name == name })
-		list = append(list, contenders[i])
+		if i := slices.IndexFunc(all, func(c contender) bool { return c.name == name }); i >= 0 {
+			list = append(list, all[i])
+		}
 	}
 	return list
 }

@@ -206,3 +206,16 @@ func TestErrorTextIsBounded(t *testing.T) {
 	e.Attempts = e.Attempts[:17]
 	require.Equal(t, 17, strings.Count(e.Error(), "refused"))
 }
+
+// For the same base there is one transport, and a base that cannot be compared is no panic.
+func TestSameBaseSameTransport(t *testing.T) {
+	up := newUpstream(t, balancer.Config{Name: "backend", Servers: servers("10.0.0.1:80")})
+	base := &http.Transport{}
+	require.Same(t, up.RoundTripper(base), up.RoundTripper(base))
+	require.Same(t, up.RoundTripper(nil), up.RoundTripper((*http.Transport)(nil)))
+	require.NotSame(t, up.RoundTripper(nil), up.RoundTripper(base))
+	f := roundTripper(func(*http.Request) (*http.Response, error) { return nil, errNever })
+	require.NotSame(t, up.RoundTripper(f), up.RoundTripper(f))
+}
+
+var errNever = errors.New("never")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/netip"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -14,7 +15,8 @@ import (
 
 // RoundTripper returns a transport that sends requests whose URL names the
 // upstream to its peers, and passes others to base (see Config.OnlyUpstream).
-// Call it once and keep it: it owns the connections. Goroutines may share it.
+// It owns the connections. Goroutines may share it. For the same base it returns the same
+// transport, unless base is of a type that == cannot compare: then keep what it returned.
 //
 // base nil, or an *http.Transport: each peer has an http.Transport of its own, a
 // clone of base that dials the peer, a TCP or unix address, whatever the URL
@@ -38,10 +40,13 @@ import (
 // wrong: that is the error of base, and no peer is blamed; or a *MethodError for
 // least_time connect and first_byte, which HTTP does not have.
 func (u *Upstream) RoundTripper(base http.RoundTripper) http.RoundTripper {
-	t := &transport{up: u, other: base, err: u.checkHTTP(), name: checkHost(u.name)}
 	own, isOwn := base.(*http.Transport)
+	if isOwn && own == nil {
+		base = nil
+	}
+	t := &transport{up: u, base: base, other: base, err: u.checkHTTP(), name: checkHost(u.name)}
 	switch {
-	case base == nil || isOwn && own == nil:
+	case base == nil:
 		t.other, t.tmpl = http.DefaultTransport, &http.Transport{ExpectContinueTimeout: time.Second}
 	case t.err != nil:
 		return t
@@ -53,6 +58,13 @@ func (u *Upstream) RoundTripper(base http.RoundTripper) http.RoundTripper {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if base == nil || reflect.ValueOf(base).Comparable() { // == of functions would panic
+		for _, old := range u.bases {
+			if old, is := old.(*transport); is && old.base == base {
+				return old
+			}
+		}
+	}
 	t.index = len(u.bases)
 	u.bases = append(u.bases, t)
 	for e := range u.ends.all() {
@@ -69,6 +81,7 @@ func (u *Upstream) RoundTripper(base http.RoundTripper) http.RoundTripper {
 type transport struct {
 	up    *Upstream
 	index int               // in up.bases
+	base  http.RoundTripper // as it was given
 	other http.RoundTripper // for other hosts: the base
 	tmpl  *http.Transport   // of the peers' transports; nil: base is wrapped
 	err   error             // why base was refused

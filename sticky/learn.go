@@ -37,7 +37,10 @@ type Learn struct {
 	// Sync is nginx's sync parameter (accepted; a Table decides by itself who shares it).
 	Sync bool
 	// Table remembers the sessions, instead of a MemoryTable of this upstream
-	// alone. Capacity and ZoneSize are then the table's own affair.
+	// alone. Capacity and ZoneSize are then the table's own affair. nginx renews a
+	// session with each request; a Table that is no MemoryTable may be remote and is
+	// asked to renew one once in a tenth of Timeout, unless its peer changes. So a
+	// session may be forgotten up to that much sooner after its last request.
 	Table Table
 }
 
@@ -59,7 +62,17 @@ type learn struct {
 	atHeader       bool
 	life           time.Duration
 	table          Table
+	// renewed are the sessions that were renewed a short time ago, with their sids; nil:
+	// each request renews.
+	renewed *MemoryTable
 }
+
+// A remote table renews a session once in a renewShare-th of its life. No more than
+// maxRenewed sessions are remembered for that; beyond it they are renewed more often.
+const (
+	renewShare = 10
+	maxRenewed = 1 << 16
+)
 
 func (l Learn) bind(o *Options) (*Binding, error) {
 	if l.Timeout == 0 {
@@ -84,10 +97,15 @@ func (l Learn) bind(o *Options) (*Binding, error) {
 		}
 		l.Table = table
 	}
-	return &Binding{learn: &learn{
-		create: slices.Clone(l.Create), lookup: slices.Clone(l.Lookup),
-		atHeader: l.Header, life: l.Timeout, table: l.Table,
-	}}, nil
+	b := &learn{create: slices.Clone(l.Create), lookup: slices.Clone(l.Lookup),
+		atHeader: l.Header, life: l.Timeout, table: l.Table}
+	if _, local := l.Table.(*MemoryTable); !local {
+		var err error
+		if b.renewed, err = NewMemoryTable(maxRenewed, o); err != nil {
+			return nil, err
+		}
+	}
+	return &Binding{learn: b}, nil
 }
 
 // capacity is the number of sessions that the fields ask for.
@@ -107,18 +125,46 @@ func (l *learn) hint(ctx context.Context, v Values) (string, error) {
 	if !ok {
 		return "", nil
 	}
-	return l.table.Lookup(ctx, id)
+	sid, err := l.table.Lookup(ctx, id)
+	if l.renewed != nil {
+		if before, _ := l.renewed.Lookup(ctx, id); before != "" && before != sid {
+			l.forget(ctx, id) // another process has moved it
+		}
+	}
+	return sid, err
+}
+
+// forget lets the next renewal of a session reach the table.
+func (l *learn) forget(ctx context.Context, id ID) {
+	if l.renewed != nil {
+		_ = l.renewed.Store(ctx, id, "", time.Millisecond)
+	}
 }
 
 // learn ties the session to the peer that has served it.
 func (l *learn) learn(ctx context.Context, sid string, v Values) error {
 	if id, ok := session(v.first(l.create)); ok {
+		l.forget(ctx, id)
 		return l.table.Store(ctx, id, sid, l.life)
 	}
 	if id, ok := session(v.first(l.lookup)); ok {
-		return l.table.Renew(ctx, id, sid, l.life)
+		return l.renew(ctx, id, sid)
 	}
 	return nil
+}
+
+// renew renews a session, unless that was done a short time ago.
+func (l *learn) renew(ctx context.Context, id ID, sid string) error {
+	if l.renewed == nil {
+		return l.table.Renew(ctx, id, sid, l.life)
+	}
+	if before, _ := l.renewed.Lookup(ctx, id); before == sid {
+		return nil
+	}
+	if err := l.table.Renew(ctx, id, sid, l.life); err != nil {
+		return err
+	}
+	return l.renewed.Store(ctx, id, sid, l.life/renewShare)
 }
 
 // session returns the key of a session id; false if there is none.

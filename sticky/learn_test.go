@@ -183,3 +183,42 @@ func (strange) Lookup(context.Context, sticky.ID) (string, error) {
 func TestTableIsNotTrusted(t *testing.T) {
 	require.Empty(t, newLearner(t, sticky.Learn{Table: strange{}}).hint("s1"))
 }
+
+// counted is a remote table that counts how often it is asked to renew.
+type counted struct {
+	remote
+	renewed []string
+}
+
+func (c *counted) Renew(_ context.Context, _ sticky.ID, sid string, _ time.Duration) error {
+	c.renewed = append(c.renewed, sid)
+	return nil
+}
+
+// A remote table is asked to renew a session once in a tenth of its life, and at once
+// where its peer changes; an error is tried again.
+func TestARemoteTableRenewsSeldom(t *testing.T) {
+	now, table := 1000*time.Second, &counted{}
+	l, err := sticky.New(sticky.Learn{Create: []string{"$upstream_cookie_s"}, Lookup: []string{"$cookie_s"},
+		Table: table, Timeout: 100 * time.Second}, &sticky.Options{Clock: func() time.Duration { return now }})
+	require.NoError(t, err)
+	request := func(id, sid string) { require.NoError(t, l.OK(context.Background(), sid, values("$cookie_s", id))) }
+	for range 100 { // ten seconds
+		request("s1", "a")
+		now += 100 * time.Millisecond
+	}
+	require.Equal(t, []string{"a"}, table.renewed)
+	request("s1", "a")
+	request("s1", "b")
+	request("s1", "b")
+	request("s2", "b")
+	require.Equal(t, []string{"a", "a", "b", "b"}, table.renewed)
+
+	// Another process has moved s2 to a, or the session was created again.
+	_, err = l.Hint(context.Background(), values("$cookie_s", "s2"))
+	require.ErrorIs(t, err, errRemote) // it says a
+	request("s2", "b")
+	require.ErrorIs(t, l.OK(context.Background(), "b", values("$upstream_cookie_s", "s2")), errRemote)
+	request("s2", "b")
+	require.Equal(t, []string{"a", "a", "b", "b", "b", "b"}, table.renewed)
+}

@@ -28,6 +28,7 @@ type Table interface {
 	// Store ties the session to the sid, whatever it was tied to before. It is
 	// forgotten when it has not been stored or renewed for the time life.
 	Store(ctx context.Context, id ID, sid string, life time.Duration) error
-	// Renew is Store if the session is known, and else nothing.
+	// Renew is Store if the session is known, and else nothing. See Learn.Table for how
+	// often it is called.
 	Renew(ctx context.Context, id ID, sid string, life time.Duration) error
 }

@@ -153,7 +153,7 @@ type Config struct {
 	// configuration. New only reports them, in Upstream.Warnings.
 	Warnings []Warning
 	// Clock returns the time since the Unix epoch; see peer.Options. Here
-	// goroutines call it at the same time, in the upstream's lock and outside.
+	// goroutines call it at the same time.
 	// It times failures, tries and budgets; timeouts of the network run on
 	// the real clock. nil: wall time at construction plus monotonic time since.
 	Clock func() time.Duration

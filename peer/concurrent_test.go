@@ -3,6 +3,7 @@ package peer_test
 import (
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,9 +18,8 @@ import (
 	"github.com/trunklb/trunk/sticky"
 )
 
-// Many goroutines share an upstream, with either engine. The clock and the source need
-// no lock of their own, since they run inside the upstream's. At the end all
-// counts are back at zero.
+// Many goroutines share an upstream, with either engine. The source needs no lock of its
+// own, since it runs inside the upstream's. At the end all counts are back at zero.
 func TestConcurrentUse(t *testing.T) {
 	scan := engine.ScanMost
 	defer func() { engine.ScanMost = scan }()
@@ -30,10 +30,12 @@ func TestConcurrentUse(t *testing.T) {
 }
 
 func useAtOnce(t *testing.T, m peer.Method) {
-	now := 1_700_000_000 * time.Second
+	var ticks atomic.Int64
 	u, err := peer.New(machine.Servers(t, "a weight=5", "b max_conns=3", "c max_fails=0", "d down", "e backup"), m,
 		&peer.Options{
-			Clock:  func() time.Duration { now += 100 * time.Millisecond; return now },
+			Clock: func() time.Duration {
+				return 1_700_000_000*time.Second + time.Duration(ticks.Add(1))*100*time.Millisecond
+			},
 			Source: rand.NewPCG(1, 2),
 		})
 	require.NoError(t, err)

@@ -92,7 +92,7 @@ type Config struct {
 	Resolver Resolver
 	// ResolveInterval is the time between two look-ups of the names with
 	// Resolve, up to a tenth more or less, so that processes do not ask
-	// together. net.Resolver does not tell how long an answer is valid, so this
+	// together. net.Resolver does not say how long an answer is valid, so this
 	// is what the valid parameter of nginx's resolver is. 0: 30 s.
 	ResolveInterval time.Duration
 	// ResolveTimeout is how long one look-up of a name may take, in New and Update
@@ -123,18 +123,18 @@ type Config struct {
 	Nginx Nginx
 	// Explain says of which choices Decisions are wanted.
 	Explain Explain
-	// OnEvent is told what happens to peers, set and names, in order, outside of
+	// OnEvent is called with each event of peers, set and names, in order, outside of
 	// locks, by one goroutine at a time: one of those that make requests, change the
 	// set or look names up. A slow hook delays only that one, while up to 1024 events
 	// wait; what finds no room is counted (Event.Dropped, Snapshot.EventsDropped). A
-	// panic of it harms nobody; it is counted (Snapshot.HookPanics), and the first
-	// one kept (HookPanic). nil: nobody is told.
+	// panic of it is recovered and counted (Snapshot.HookPanics), and the first
+	// one kept (HookPanic). nil: events are discarded.
 	OnEvent func(Event)
 	// Record is written everything that is asked of the peers, to be played
 	// again (package recording). It costs a fraction of a microsecond per request and
 	// peer of the upstream, and holds keys, addresses and sids, as Redact leaves
 	// them. An error or a panic of it ends the recording and nothing else; FlushRecord
-	// and Close tell of it. nil: nothing is recorded.
+	// and Close report it. nil: nothing is recorded.
 	Record io.Writer
 	// Redact, if not nil, replaces the texts of each TextKind that Explain.OnDecision,
 	// OnEvent and Record get. A sid that is not a route is the MD5 of an address, so
@@ -146,8 +146,8 @@ type Config struct {
 	// same for the same. With Record it must also give different addresses, and
 	// different sids, something different, as a keyed hash does: New refuses
 	// what does not. See recording.WriterOptions for what can be replayed. A panic
-	// of it costs the Decision or event, or ends the recording (in New it is New's error): nothing is told
-	// that it was to hide.
+	// of it costs the Decision or event, or ends the recording (in New it is New's error): nothing
+	// unredacted is emitted.
 	Redact func(kind TextKind, text string) string
 	// Warnings are those of the text from which package nginxconf has read the
 	// configuration. New only reports them, in Upstream.Warnings.
@@ -228,7 +228,7 @@ type Retry struct {
 	KeepBackup bool
 	// Budget bounds the retries of all requests together. The zero value: no bound.
 	Budget Budget
-	// LastAnswer gives the caller the last answer that was passed over, where
+	// LastAnswer gives the caller the last answer that was not delivered, where
 	// the request would otherwise end in an error of trunk's own. nginx
 	// forgets that answer, and says 502.
 	LastAnswer bool
@@ -248,7 +248,7 @@ type Nginx struct {
 	// EveryStream counts one failure for each request on a broken HTTP/2
 	// connection. Otherwise the connection counts once.
 	EveryStream bool
-	// CloseUnread closes the connection of an answer that is passed over.
+	// CloseUnread closes the connection of an answer that is not delivered.
 	// Otherwise a short rest of it is read, so that the connection can be
 	// used again.
 	CloseUnread bool

@@ -38,7 +38,7 @@ func WithLog(ctx context.Context, l *AttemptLog) context.Context {
 	return with(ctx, func(c *carry) { c.log = l })
 }
 
-// WithDecisions returns a context whose requests tell f how each of their peers was
+// WithDecisions returns a context whose requests report to f how each of their peers was
 // chosen. f is called like Explain.OnDecision, but nothing is redacted, and a panic
 // of f is the request's own, which keeps no peer.
 func WithDecisions(ctx context.Context, f func(*Decision)) context.Context {

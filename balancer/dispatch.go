@@ -29,7 +29,7 @@ type dispatch struct {
 	attempts []Attempt
 	inline   [2]Attempt
 	log      *AttemptLog
-	// decisions is told how each peer was chosen; nil: nobody.
+	// decisions is called with the Decision of each peer; nil: they are not made.
 	decisions func(*Decision)
 	// logged is the place in log of the held peer's attempt.
 	logged     int
@@ -62,7 +62,7 @@ func (d *dispatch) get() error {
 			err = d.pick()
 		}
 	}
-	// Get has read the clock, or somebody else's has a moment later.
+	// Get has read the clock, or another request's has a moment later.
 	d.since = time.Duration(d.up.now.Load())
 	if !d.asked {
 		d.asked, d.first = true, d.since
@@ -82,7 +82,7 @@ func (d *dispatch) get() error {
 	return nil
 }
 
-// gotHeader tells that the held peer has answered.
+// gotHeader reports that the held peer has answered.
 func (d *dispatch) gotHeader() {
 	d.header = true
 	if d.up.peers.Internal(glue.Key{}).Listens() {
@@ -195,12 +195,12 @@ func (d *dispatch) fail(cause error) error {
 	return &Error{Upstream: d.up.name, Attempts: append([]Attempt(nil), d.attempts...), Cause: cause}
 }
 
-// pick asks for a peer, and tells who wants to know how it was chosen.
+// pick asks for a peer, and reports to the hooks how it was chosen.
 func (d *dispatch) pick() error {
 	u := d.up
 	e := &u.explain
-	told := e.wants(d.asked, u)
-	if !told && !e.NoLivePeers && d.decisions == nil {
+	wanted := e.wants(d.asked, u)
+	if !wanted && !e.NoLivePeers && d.decisions == nil {
 		return u.peers.Get(&d.req)
 	}
 	decision := &Decision{}
@@ -208,8 +208,8 @@ func (d *dispatch) pick() error {
 	if d.decisions != nil {
 		d.decisions(decision)
 	}
-	if told || e.NoLivePeers && err != nil {
-		u.tell(decision)
+	if wanted || e.NoLivePeers && err != nil {
+		u.onDecision(decision)
 	}
 	return err
 }

@@ -15,7 +15,7 @@ import (
 //
 // The error is the context's, or wraps ErrInUse where a peer takes requests
 // like any other. Requests that hold a peer for ever, as DialContext's connections
-// may, keep it for ever. Config.OnEvent tells the same (peer.PeerIdle). A peer
+// may, keep it for ever. Config.OnEvent reports the same (peer.PeerIdle). A peer
 // with Drain may get requests again that sticky binds to it.
 func (u *Upstream) WaitDrained(ctx context.Context, addr string) error {
 	for first := true; ; first = false {
@@ -62,7 +62,7 @@ func printed(addr string) string {
 // drains wakes those that wait for a peer to be idle. Goroutines may share it.
 type drains struct {
 	mu   sync.Mutex
-	next chan struct{} // closed at the next idle peer; nil: nobody waits
+	next chan struct{} // closed at the next idle peer; nil: no caller waits
 }
 
 func (d *drains) wait() <-chan struct{} {
@@ -74,7 +74,7 @@ func (d *drains) wait() <-chan struct{} {
 	return d.next
 }
 
-func (d *drains) tell() {
+func (d *drains) wake() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.next != nil {

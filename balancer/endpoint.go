@@ -28,7 +28,7 @@ type endpoint struct {
 	// conns are the open connections that trunk has dialled for its
 	// RoundTrippers.
 	conns map[net.Conn]struct{}
-	// retired: the peer is removed, or the upstream closed. Nobody gets the peer any
+	// retired: the peer is removed, or the upstream closed. No request gets the peer any
 	// more, and with its last user its connections go.
 	retired bool
 }
@@ -82,8 +82,8 @@ func (e *endpoint) closeIdle() {
 	}
 }
 
-// retire lets nobody have the peer any more. Its connections are closed: those that are
-// idle now, and all that are left when nobody uses it.
+// retire takes the peer out of use. Its connections are closed: those that are
+// idle now, and all that are left when its last use ends.
 func (e *endpoint) retire() {
 	e.mu.Lock()
 	e.retired = true
@@ -107,7 +107,7 @@ func (e *endpoint) hangUp() {
 	}
 }
 
-// opened notes a connection. It reports false if it comes too late for anybody: its
+// opened notes a connection. It reports false if it comes too late for any request: its
 // transport was still dialling, and the peer is retired.
 func (e *endpoint) opened(c net.Conn) bool {
 	e.mu.Lock()

@@ -3,9 +3,9 @@ package balancer
 // Explain says of which requests Decisions are wanted. The zero value: none, at no
 // cost.
 type Explain struct {
-	// OnDecision is told each Decision, outside the upstream's lock, by the
+	// OnDecision is called with each Decision, outside the upstream's lock, by the
 	// request's own goroutine, after the choice and before the peer is asked.
-	// The Decision is its own to keep. A panic of it harms nobody; it is counted
+	// The Decision is its own to keep. A panic of it is recovered and counted
 	// (Snapshot.HookPanics). See also Config.Redact. nil: only WithDecisions counts.
 	OnDecision func(*Decision)
 	// Share is the part of all choices that is explained, from 0 to 1.
@@ -21,7 +21,7 @@ func (e *Explain) check() error {
 	case !(e.Share >= 0 && e.Share <= 1):
 		return &ConfigError{Server: -1, Field: "Explain.Share", Value: e.Share, Reason: "must be from 0 to 1"}
 	case e.OnDecision == nil && (e.Share > 0 || e.Retries || e.NoLivePeers):
-		return &ConfigError{Server: -1, Field: "Explain.OnDecision", Value: "nil", Reason: "somebody must be told"}
+		return &ConfigError{Server: -1, Field: "Explain.OnDecision", Value: "nil", Reason: "must be set when Share, Retries or NoLivePeers is"}
 	}
 	return nil
 }
@@ -37,8 +37,8 @@ func (e *Explain) wants(again bool, u *Upstream) bool {
 	return again && e.Retries || every > 0 && u.explained.Add(every)%(1<<32) < every
 }
 
-// tell calls OnDecision.
-func (u *Upstream) tell(d *Decision) {
+// onDecision calls OnDecision.
+func (u *Upstream) onDecision(d *Decision) {
 	defer u.hooks.Recover()
 	if u.redact != nil {
 		d = d.Redacted(u.redact)

@@ -28,7 +28,7 @@ func newKeepalive(c *Config) (keepalive, error) {
 	return keepalive{most: c.Keepalive, timeout: c.KeepaliveTimeout}, nil
 }
 
-// set tells the transport of one peer.
+// set configures the transport of one peer.
 func (k *keepalive) set(t *http.Transport) {
 	t.IdleConnTimeout = cmpDuration(k.timeout, t.IdleConnTimeout, defaultIdle)
 	switch {

@@ -27,7 +27,7 @@ const (
 	// CodeTriesBeforeBackup: Retry.Tries ends a request before it can reach a
 	// backup.
 	CodeTriesBeforeBackup Code = "tries-before-backup"
-	// CodeWeightsBeyondHash: the weights are so great that hash or ip_hash
+	// CodeWeightsBeyondHash: the weights are so large that hash or ip_hash
 	// cannot honour them (quirk Q6): the later servers get less or nothing.
 	CodeWeightsBeyondHash Code = lint.WeightsBeyondHash
 	// CodeRandomTwoWeights: random two does not keep uneven weights while the

@@ -27,7 +27,7 @@ func (l *AttemptLog) Attempts() []Attempt {
 }
 
 // Addr returns the peers' addresses as nginx's $upstream_addr has them:
-// "10.0.0.1:80, 10.0.0.2:80"; the upstream's name where no peer could be had.
+// "10.0.0.1:80, 10.0.0.2:80"; the upstream's name where no peer was available.
 func (l *AttemptLog) Addr() string {
 	return l.join(func(a *Attempt) string { return a.Addr })
 }

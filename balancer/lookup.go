@@ -102,7 +102,7 @@ func (u *Upstream) askedAgain() []question {
 	return u.names.known.asked()
 }
 
-// lookOnce looks one name up, makes the set of the answer, and tells what has come
+// lookOnce looks one name up, makes the set of the answer, and reports what has come
 // of it.
 func (u *Upstream) lookOnce(ctx context.Context, q question) {
 	u.changing.Lock()
@@ -121,7 +121,7 @@ func (u *Upstream) lookOnce(ctx context.Context, q question) {
 	if ctx.Err() != nil {
 		return
 	}
-	told := Lookup{Host: q.host, Service: q.service}
+	result := Lookup{Host: q.host, Service: q.service}
 	if len(list) > 0 && !slices.Equal(list, old) {
 		switch failed := u.learn(ctx, q, list); {
 		case failed == errStaleAnswer:
@@ -129,15 +129,15 @@ func (u *Upstream) lookOnce(ctx context.Context, q question) {
 		case failed != nil:
 			err = failed
 		default:
-			l := told
+			l := result
 			if l.Added, l.Removed = without(list, old), without(old, list); l.Added != nil || l.Removed != nil {
 				u.peers.Internal(glue.Key{}).Note(Event{Kind: peer.NamesChanged, Lookup: &l})
 			}
 		}
 	}
 	if err != nil {
-		told.Err = err
-		u.peers.Internal(glue.Key{}).Note(Event{Kind: peer.LookupFailed, Lookup: &told})
+		result.Err = err
+		u.peers.Internal(glue.Key{}).Note(Event{Kind: peer.LookupFailed, Lookup: &result})
 	}
 }
 

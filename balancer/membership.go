@@ -99,7 +99,7 @@ func (u *Upstream) noServer(addr string) error {
 type lines struct{ servers []Server }
 
 // change replaces the lines by what edit makes of a copy of them, which is
-// called again if somebody else was faster. Names are looked up without a lock.
+// called again if another change came first. Names are looked up without a lock.
 func (u *Upstream) change(ctx context.Context, edit func([]Server) ([]Server, error)) error {
 	fresh := answers{}
 	for {

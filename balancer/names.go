@@ -353,7 +353,7 @@ func addressesOf(target string, old []found) []netip.Addr {
 
 // inOrder sorts by priority, address and port. Of what has the same address and port
 // only the first is kept, which has the best priority, and of these the
-// greatest weight.
+// largest weight.
 func inOrder(list []found) []found {
 	slices.SortFunc(list, func(a, b found) int {
 		return cmp.Or(cmp.Compare(a.priority, b.priority), a.ip.Compare(b.ip), cmp.Compare(a.port, b.port),

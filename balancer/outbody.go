@@ -114,7 +114,7 @@ func (o *outgoing) answered() {
 	}
 }
 
-// close says that there will be no further try, and that nobody has a use for
+// close says that there will be no further try, and that there is no use for
 // the body any more.
 func (o *outgoing) close() {
 	switch {
@@ -136,10 +136,10 @@ type outBody struct {
 	n       int64         // delivered
 	err     error         // of the caller's body, io.EOF too
 	reading bool
-	read    bool // somebody asked for data
+	read    bool // data was asked for
 	closed  bool // by the transport
 	final   bool // the transport's Close is the body's
-	ended   bool // to be closed as soon as nobody reads
+	ended   bool // to be closed as soon as no read is under way
 	cutOff  bool // the transport closed it while it read
 
 	// watch is called when a reading begins, and when it ends. nil: not.
@@ -200,14 +200,14 @@ func (b *outBody) Close() error {
 	return nil
 }
 
-// take returns the body for somebody to close or use, once; then nil. Under the lock.
+// take returns the body for one caller to close or use, once; then nil. Under the lock.
 func (b *outBody) take() io.ReadCloser {
 	body := b.body
 	b.body = nil
 	return body
 }
 
-// moveOn returns the body for another try, if nobody has asked it for data; else nil.
+// moveOn returns the body for another try, if no data was asked of it; else nil.
 func (b *outBody) moveOn() io.ReadCloser {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -251,7 +251,7 @@ func (b *outBody) last() {
 	}
 }
 
-// end closes the body, as soon as nobody reads from it.
+// end closes the body, as soon as no read is under way.
 func (b *outBody) end() {
 	b.mu.Lock()
 	b.ended = true
@@ -282,7 +282,7 @@ func (b *outBody) fault() error {
 var errBodyLength = io.ErrUnexpectedEOF
 
 // tape remembers the caller's body while it is read, so that another try can
-// begin anew, while the reading goes on where it was. Goroutines may share it.
+// begin again, while the reading goes on where it was. Goroutines may share it.
 type tape struct {
 	reading sync.Mutex // held while the caller's body is read
 	body    io.ReadCloser
@@ -293,11 +293,11 @@ type tape struct {
 	err    error
 	lost   bool // what was read is no longer all in buf
 	latest *cursor
-	ended  bool // to be closed as soon as nobody reads
+	ended  bool // to be closed as soon as no read is under way
 	closed bool
 }
 
-// rewinds reports whether a cursor from the beginning can be had.
+// rewinds reports whether a cursor from the beginning is possible.
 func (t *tape) rewinds() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -313,7 +313,7 @@ func (t *tape) cursor() io.ReadCloser {
 	return t.latest
 }
 
-// end closes the caller's body, as soon as nobody reads from it.
+// end closes the caller's body, as soon as no read is under way.
 func (t *tape) end() {
 	t.mu.Lock()
 	t.ended, t.latest = true, nil
@@ -324,7 +324,7 @@ func (t *tape) end() {
 	}
 }
 
-// close closes the caller's body, once, also while somebody reads.
+// close closes the caller's body, once, also during a read.
 func (t *tape) close() error {
 	t.mu.Lock()
 	was := t.closed

@@ -30,7 +30,7 @@ type ServiceResolver interface {
 }
 
 // NoLookup as Config.Resolver looks nothing up: every name is one peer, whose
-// address is the name as it stands, for a transport with a dialler of its own,
+// address is the name unchanged, for a transport with a dialler of its own,
 // and for tests.
 var NoLookup Resolver = verbatim{}
 
@@ -104,7 +104,7 @@ func isOf(network string, ip netip.Addr) bool {
 }
 
 // lookupSRV asks for the SRV records of a service of a host as nginx does: a
-// service without a dot is one over TCP, any other is put in front as it stands.
+// service without a dot is one over TCP, any other is put in front unchanged.
 // A resolver that has found some records to be broken has the others.
 func lookupSRV(ctx context.Context, r ServiceResolver, service, host string) ([]*net.SRV, error) {
 	proto, name := "tcp", host

@@ -93,14 +93,14 @@ func (u *Upstream) attach(s Server) *endpoint {
 	return e
 }
 
-// follow is told that peers have another set.
+// follow takes over a new set of peers.
 func (u *Upstream) follow() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.ends.follow(u.peers.Set())
 }
 
-// idle is told of a peer that was removed, or is down or draining, when no request
+// idle is called for a peer that was removed, or is down or draining, when no request
 // holds it any more. It runs in the goroutine of the request, or of the change, that made it so.
 func (u *Upstream) idle(_ peer.Peer, attached any, removed bool) {
 	if removed {
@@ -110,7 +110,7 @@ func (u *Upstream) idle(_ peer.Peer, attached any, removed bool) {
 		u.ends.forget(e)
 		u.mu.Unlock()
 	}
-	u.drains.tell()
+	u.drains.wake()
 }
 
 // endpoints returns the endpoints of all peers, the removed ones too that are held.

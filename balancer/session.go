@@ -16,13 +16,13 @@ import (
 
 // DialContext connects to a peer, for protocols other than HTTP. It fits where
 // clients take a function to dial: those of databases and caches, of gRPC, or
-// http.Transport itself. What a connection tells of its peer is in docs/parity.md,
+// http.Transport itself. What a connection proves about its peer is in docs/parity.md,
 // section 10.
 //
 // network is "tcp", "udp", or one with a 4 or 6 after it; "unix" is taken as
 // "tcp", and "unixgram" as "udp". A peer whose address is a unix socket is
-// dialled there whatever the network. addr is not looked at: it stands for the upstream.
-// hash's key and the like come from WithInput.
+// dialled there whatever the network. addr is ignored: it means the upstream.
+// The key of hash and other input come from WithInput.
 //
 // A connect that fails, or takes longer than Retry.ConnectTimeout (0: 60 s), is a
 // failure of the peer, and the next one is asked, as far as Retry lets it: On, Tries,
@@ -129,7 +129,7 @@ type session struct {
 	// and may close the connection.
 	t     *Try
 	mu    sync.Mutex
-	users int // the open connection, and a read that tells of the first byte
+	users int // the open connection, and a read that reports the first byte
 }
 
 func newSession(t *Try, c net.Conn, datagram bool) net.Conn {
@@ -149,7 +149,7 @@ func newSession(t *Try, c net.Conn, datagram bool) net.Conn {
 	return &streamConn{Conn: c, s: s}
 }
 
-// read is told what a read has brought.
+// read notes what a read has brought.
 func (s *session) read(n int, err error) {
 	s.check(err)
 	if n > 0 && s.quiet.Load() && s.quiet.Swap(false) && s.enter() {

@@ -69,7 +69,7 @@ func (c *streamConn) copyFirst(w io.Writer) (int64, error) {
 	return int64(written), err
 }
 
-// CloseWrite tells the peer that no more will come; errors.ErrUnsupported if the
+// CloseWrite signals the peer that no more will come; errors.ErrUnsupported if the
 // connection cannot.
 func (c *streamConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {

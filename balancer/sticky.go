@@ -67,7 +67,7 @@ func (b *binder) hint(r *http.Request) string {
 	return sid
 }
 
-// answered is told of the response header that the caller will get, and adds the
+// answered is called with the response header that the caller will get, and adds the
 // cookie to it.
 func (b *binder) answered(r *http.Request, resp *http.Response, p *peer.Peer) {
 	v := b.values(r, resp)
@@ -80,7 +80,7 @@ func (b *binder) answered(r *http.Request, resp *http.Response, p *peer.Peer) {
 	}
 }
 
-// freed is told how the held peer's attempt ended. resp is nil if it did not
+// freed is called when the held peer's attempt has ended. resp is nil if it did not
 // answer.
 func (b *binder) freed(r *http.Request, resp *http.Response, p *peer.Peer, o Outcome) {
 	if o == OK {

@@ -163,7 +163,7 @@ func (u *Upstream) Warnings() []Warning { return append([]Warning(nil), u.warnin
 func (u *Upstream) Name() string { return u.name }
 
 // Close lets no further request and no change in (ErrClosed), ends the looking up
-// of names, and closes the idle connections. It waits for nobody: requests that hold a
+// of names, and closes the idle connections. It does not wait: requests that hold a
 // peer go on to their end, and their connections are closed then. It may be called
 // more than once. The error is why the recording of Config.Record has ended
 // early, if it has; what happens from now on is not recorded.

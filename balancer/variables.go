@@ -13,7 +13,7 @@ import (
 	"github.com/trunklb/trunk/internal/cookie"
 )
 
-// A VariableError is a text with a variable in it that nobody knows, or whose
+// A VariableError is a text with an unknown variable in it, or one whose
 // dollar sign begins no name.
 type VariableError struct {
 	// Text is the whole text, Variable the part that was refused.
@@ -155,7 +155,7 @@ var clientVariables = map[string]lookup{
 	"binary_remote_addr": func(s *scope) string { return string(s.clientAddr().AsSlice()) },
 }
 
-// variables are the others, as far as a request tells them.
+// variables are the others, as far as a request has them.
 var variables = map[string]lookup{
 	"host":                      func(s *scope) string { return ascii.ToLower(hostname(s.request)) },
 	"uri":                       func(s *scope) string { return normalPath(s.request) },
@@ -215,7 +215,7 @@ func hostname(r *http.Request) string {
 	return strings.TrimSuffix(h, ".")
 }
 
-// requestURI returns what stands in the request line: as it came, for a request
+// requestURI returns what is in the request line: as it came, for a request
 // that a server has read, else as a client will send it.
 func requestURI(r *http.Request) string {
 	switch {

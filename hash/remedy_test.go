@@ -272,9 +272,8 @@ func TestFullWalkIsTheRing(t *testing.T) {
 		servers, live := randomServers(rt, []int{1, 2, 3}, true)
 		l := machine.NewTrialOf(t, fullWalk, servers)
 		key := rapid.StringN(1, -1, -1).Draw(rt, "key")
-		ring, err := hash.Ring(l.Set(), 0)
-		require.NoError(rt, err)
-		at, _ := slices.BinarySearchFunc(ring, crc32.ChecksumIEEE([]byte(key)), func(p hash.Point, h uint32) int {
+		ring := ringOfSet(rt, l.Set())
+		at, _ := slices.BinarySearchFunc(ring, crc32.ChecksumIEEE([]byte(key)), func(p point, h uint32) int {
 			return int(int64(p.Hash) - int64(h))
 		})
 		var want []string

@@ -2,6 +2,7 @@ package hash
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -31,26 +32,23 @@ type text func(peer.Server) string
 func name(s peer.Server) string    { return s.Name } // nginx's
 func address(s peer.Server) string { return s.Addr } // ByAddress
 
-// Point is a point of the consistent-hash ring: it and all keys that hash to at
-// most its Hash, down to the point before, belong to the server of that name.
-type Point struct {
-	Hash   uint32
-	Server string
-}
-
 // Ring returns the points of the ring that a set's primary servers make, in
-// ring order: what any process with the same servers has. The error is a
-// *peer.ConfigError if they ask for more than maxPoints, which is as in Method.
-func Ring(set *peer.Set, maxPoints int) ([]Point, error) {
+// ring order, each with the name of its server: what any process with the same
+// servers has. A point, and all keys that hash to at most it down to the point before,
+// belong to that server. The error is a *peer.ConfigError if the servers ask for more
+// than maxPoints, which is as in Method.
+func Ring(set *peer.Set, maxPoints int) (iter.Seq2[uint32, string], error) {
 	r, err := newRing(set, name, maxPoints)
 	if err != nil {
 		return nil, err
 	}
-	points := make([]Point, len(r.points))
-	for i, p := range r.points {
-		points[i] = Point{p.hash, r.names[p.server]}
-	}
-	return points, nil
+	return func(yield func(uint32, string) bool) {
+		for _, p := range r.points {
+			if !yield(p.hash, r.names[p.server]) {
+				return
+			}
+		}
+	}, nil
 }
 
 // newRing makes the ring of the primary group. nginx adds the points of every

@@ -17,17 +17,30 @@ import (
 	"github.com/trunklb/trunk/peer"
 )
 
+// point is a point of the ring, and the server that it belongs to.
+type point struct {
+	Hash   uint32
+	Server string
+}
+
 // ringOf makes the ring of server names with weights.
-func ringOf(t require.TestingT, servers ...peer.Server) []hash.Point {
+func ringOf(t require.TestingT, servers ...peer.Server) []point {
 	set, err := peer.NewSet(servers, 0)
 	require.NoError(t, err)
+	return ringOfSet(t, set)
+}
+
+func ringOfSet(t require.TestingT, set *peer.Set) (points []point) {
 	ring, err := hash.Ring(set, 0)
 	require.NoError(t, err)
-	return ring
+	for h, server := range ring {
+		points = append(points, point{h, server})
+	}
+	return points
 }
 
 // serverAt is the server of the point with that hash, if there is one.
-func serverAt(ring []hash.Point, h uint32) string {
+func serverAt(ring []point, h uint32) string {
 	for _, p := range ring {
 		if p.Hash == h {
 			return p.Server
@@ -38,7 +51,7 @@ func serverAt(ring []hash.Point, h uint32) string {
 
 // owner is the server that a key belongs to: that of the first point at or after
 // its hash, or else of the first point of all.
-func owner(ring []hash.Point, key string) string {
+func owner(ring []point, key string) string {
 	h := crc32.ChecksumIEEE([]byte(key))
 	i := sort.Search(len(ring), func(i int) bool { return ring[i].Hash >= h })
 	return ring[i%len(ring)].Server
@@ -331,7 +344,7 @@ func FuzzRing(f *testing.F) {
 		got := ringOf(t, servers...)
 		require.Len(t, got, len(want))
 		for i, p := range want {
-			require.Equal(t, hash.Point{Hash: p.Hash, Server: p.Name}, got[i], "point %d", i)
+			require.Equal(t, point{p.Hash, p.Name}, got[i], "point %d", i)
 		}
 	})
 }

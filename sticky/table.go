@@ -8,7 +8,7 @@ import (
 
 // ID is what a Table knows a session by: the MD5 of its id, as in nginx. The
 // table so holds nothing that a client could log in with.
-type ID [md5.Size]byte
+type ID = [md5.Size]byte
 
 // Table remembers which peer, by its sid, a session is tied to. MemoryTable is
 // one; another may be remote, shared by many processes.

@@ -267,9 +267,12 @@ func ProductRing(servers []Server) ([]Point, error) {
 		return nil, err
 	}
 	ring, err := hash.Ring(set, 0)
-	points := make([]Point, len(ring))
-	for i, p := range ring {
-		points[i] = Point{p.Hash, p.Server}
+	if err != nil {
+		return nil, err
 	}
-	return points, err
+	var points []Point
+	for h, server := range ring {
+		points = append(points, Point{h, server})
+	}
+	return points, nil
 }

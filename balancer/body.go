@@ -11,7 +11,7 @@ import (
 
 // reply is an answer's body as the caller gets it: it holds the peer until it is
 // read to its end or closed. The exchange is pooled and the reply is not, so
-// that a caller who uses a body after its end touches nobody else's request.
+// that a caller that uses a body after its end touches no other request.
 // Read and Close may be called at the same time, as of any body.
 type reply struct {
 	io.ReadCloser

@@ -26,7 +26,7 @@ type exchange struct {
 	// end is how its body's end counts.
 	outcome Outcome
 	last    Attempt // the attempt whose body is being read
-	// kept is the last answer that was passed over, for Retry.LastAnswer.
+	// kept is the last answer that was not delivered, for Retry.LastAnswer.
 	kept *http.Response
 
 	// now is the present try; nil: there is none.
@@ -250,7 +250,7 @@ func (x *exchange) resendable() bool {
 	return !x.has || x.out.again()
 }
 
-// passOver frees a peer whose answer goes to nobody.
+// passOver frees a peer whose answer is not delivered.
 func (x *exchange) passOver(kind Kind, resp *http.Response) {
 	outcome := x.dispatch.outcome(kind, true)
 	x.forget()
@@ -262,7 +262,7 @@ func (x *exchange) passOver(kind Kind, resp *http.Response) {
 	x.freed(outcome, &Attempt{Kind: kind, Status: resp.StatusCode}, resp)
 }
 
-// keep keeps an answer that is passed over, for giveUp. Its peer is held no longer, but
+// keep keeps an answer that is not delivered, for giveUp. Its peer is held no longer, but
 // used until its body is closed.
 func (x *exchange) keep(resp *http.Response) {
 	x.kept = resp
@@ -300,7 +300,7 @@ func (x *exchange) forget() {
 }
 
 // giveUp ends a request that no peer has answered, or, with Retry.LastAnswer, that
-// was last answered by one that was passed over.
+// was last answered by one whose answer was not delivered.
 func (x *exchange) giveUp(cause error) (*http.Response, error) {
 	if resp := x.kept; resp != nil {
 		x.kept = nil
@@ -367,7 +367,7 @@ func (x *exchange) finish(err error) {
 	x.recycle()
 }
 
-// freed frees the held peer, and tells sticky.
+// freed frees the held peer, and informs sticky.
 func (x *exchange) freed(o Outcome, a *Attempt, resp *http.Response) {
 	x.endTry()
 	if x.up.sticky == nil {
@@ -393,7 +393,7 @@ func (x *exchange) abandon() {
 		x.out.close()
 	}
 	if x.resp != nil && x.resp.Body != nil {
-		x.resp.Body.Close() // it has come, but nobody will get it
+		x.resp.Body.Close() // it has come, but will not be delivered
 	}
 	x.endTry()
 	x.release()
@@ -424,7 +424,7 @@ const (
 	drainTime  = 50 * time.Millisecond
 )
 
-// discard reads a little of an answer's body that nobody will, so that its
+// discard reads a little of an undelivered answer's body, so that its
 // connection can be used again, and closes it.
 func (x *exchange) discard(body io.ReadCloser) {
 	if body == nil || body == http.NoBody {

@@ -109,7 +109,7 @@ func (p *progress) judgeUnwritten(err error, late, second bool) ruling {
 		// Where the connection is not ours, a long header may have been sent in part.
 		return ruling{kind: KindError, unsent: p.conn != nil, blame: true}
 	case cut, p.closedBefore(err):
-		// There was no connection any more. Whoever has closed it, the next one tells more.
+		// There was no connection any more. Whichever side closed it, the next one shows more.
 		return ruling{kind: KindError, unsent: true, again: !second, blame: second}
 	}
 	return ruling{kind: KindError, own: true, unsent: true} // the transport has refused it
@@ -233,7 +233,7 @@ func (e streamError) Error() string { return "stream error" }
 // protocolError is HTTP/2's PROTOCOL_ERROR.
 const protocolError = 1
 
-// goAway returns the code of an HTTP/2 GOAWAY for which err stands. net/http does not
+// goAway returns the code of an HTTP/2 GOAWAY that err stands for. net/http does not
 // export the error's type, which is known by its fields.
 func goAway(err error) (code uint64, is bool) {
 	v := reflect.ValueOf(err)

@@ -96,7 +96,7 @@ func (w *rewriter) limited(s *sending, r *http.Request) (*http.Response, error) 
 	return resp, err
 }
 
-// roundTrip asks the base, which is somebody's own: what it returns is checked.
+// roundTrip asks the base, which is the user's: what it returns is checked.
 func (w *rewriter) roundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := w.base.RoundTrip(r)
 	if err == nil && resp == nil {

@@ -160,7 +160,7 @@ func (s *sending) getConn(string) {
 	}
 }
 
-// dialling is told by the dialler of a connection for the try, when it begins and when c
+// dialling is called by the dialler of a connection for the try, when it begins and when c
 // has come about.
 func (s *sending) dialling(c *conn) {
 	s.mu.Lock()

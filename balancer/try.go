@@ -133,7 +133,7 @@ func (t *Try) Done(err error) {
 	}
 }
 
-// Header tells that the held peer has answered: least_time averages the time,
+// Header reports that the held peer has answered: least_time averages the time,
 // and a cancel of the caller is OK from now on. ErrNotHeld if none is held.
 func (t *Try) Header() error {
 	if !t.d.held {
@@ -144,11 +144,11 @@ func (t *Try) Header() error {
 	return nil
 }
 
-// Connected tells that the connection to the held peer stands. ErrNotHeld if
+// Connected reports that the connection to the held peer is established. ErrNotHeld if
 // none is held.
 func (t *Try) Connected() error { return t.d.up.peers.Connected(&t.d.req) }
 
-// FirstByte tells that the held peer has sent its first byte. ErrNotHeld if none
+// FirstByte reports that the held peer has sent its first byte. ErrNotHeld if none
 // is held.
 func (t *Try) FirstByte() error { return t.d.up.peers.FirstByte(&t.d.req) }
 

@@ -58,20 +58,20 @@ type Method struct {
 	TrueTies bool
 	// FullDecay lets what is known of a peer count for less the longer the peer
 	// is idle, without end: its time is halved for each fail timeout and second.
-	// In nginx this begins anew after 64 halvings (quirk Q3), 704 s at the default
-	// timeout: a slow peer is then as slow as ever, although nobody has asked
+	// In nginx this starts again after 64 halvings (quirk Q3), 704 s at the default
+	// timeout: a slow peer is then as slow as ever, although no request has asked
 	// it. With FullDecay such a peer counts as fast as any can, 20 ms, and so
 	// gets its chance as soon as the others' times for their weight are not
 	// smaller than that. It costs nothing.
 	FullDecay bool
 	// FairStart lets a peer whose time is not known count as the mean of the known
-	// ones, of the peers that can be had. nginx takes it for the fastest there is
+	// ones, of the available peers. nginx takes it for the fastest there is
 	// (20 ms): beside three peers that take 100 ms a new one gets 28 of 40
 	// requests at one time, and one that fails before it answers goes on
 	// getting them all if max_fails does not take it out. With FairStart it gets
 	// 10. The mean ages as a time does, so that a peer that was never asked, or
 	// not for long, is asked soon. Where nothing is known all are equal, as in
-	// nginx. A time of 0 ms, which nginx cannot tell from none, is kept as 1 ms,
+	// nginx. A time of 0 ms, which nginx cannot distinguish from none, is kept as 1 ms,
 	// which is compared as 0 is. It costs another look at every peer per pick.
 	FairStart bool
 }

@@ -89,7 +89,7 @@ func (d *draws) next(g *peer.Group) int {
 
 type one struct{ draws }
 
-// pick draws until a peer can be had.
+// pick draws until a peer is available.
 func (s one) pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 	if i, ok := pick.Preset(r, g.Len() < 2); ok {
 		return i
@@ -108,7 +108,7 @@ func (s one) pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 
 type two struct{ draws }
 
-// pick draws until it has two different peers that can be had, and takes the
+// pick draws until it has two different available peers, and takes the
 // second unless that has more requests for its weight. That the first one
 // counts as a miss is nginx's way.
 func (s two) pick(g *peer.Group, r *peer.Request, now peer.Now) int {
@@ -131,7 +131,7 @@ func (s two) pick(g *peer.Group, r *peer.Request, now peer.Now) int {
 	}
 }
 
-// lessLoaded returns the second peer, unless its conns / weight is greater.
+// lessLoaded returns the second peer, unless its conns / weight is larger.
 func lessLoaded(g *peer.Group, first, second int) int {
 	c1, w1 := uint64(g.Conns(first)), uint64(g.Weight(first))
 	c2, w2 := uint64(g.Conns(second)), uint64(g.Weight(second))

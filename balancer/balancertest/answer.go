@@ -18,7 +18,8 @@ type Answer struct {
 	// the clock, and one longer than Retry.ReadTimeout (60 s if that is not
 	// set) is a timeout. In a bubble it is waited for.
 	Delay time.Duration
-	// Err is why there is no answer: Refused, Reset, Garbage, or any other.
+	// Err is why there is no answer: Refused, Reset, Garbage, or any other error, with
+	// which the connection breaks.
 	Err error
 	// Status is the answer's status. 0: 200.
 	Status int

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -110,6 +112,10 @@ func (b *Backends) RoundTrip(r *http.Request) (*http.Response, error) {
 func (b *Backends) late(ctx context.Context, a *Answer) error {
 	if err := b.kit.wait(ctx, a.Delay); err != nil {
 		return err
+	}
+	if op := (*net.OpError)(nil); a.Err != nil && a.Err != Garbage && !errors.As(a.Err, &op) {
+		// It happens on the connection: an error of the transport itself would end the request.
+		return &net.OpError{Op: "read", Net: "tcp", Err: a.Err}
 	}
 	return a.Err
 }

@@ -33,7 +33,7 @@ func TestDecisionsAreThoseOfPeer(t *testing.T) {
 			var d peer.Decision
 			require.NoError(t, up.Begin(&r))
 			err := up.Explain(&r, &d)
-			want := balancertest.Nobody
+			want := balancertest.NoPeer
 			if err == nil {
 				p, _ := up.Peer(&r)
 				want = p.Server.Addr
@@ -42,7 +42,7 @@ func TestDecisionsAreThoseOfPeer(t *testing.T) {
 			switch rng.IntN(3) {
 			case 0:
 				outcome = peer.Failed
-				if want != balancertest.Nobody {
+				if want != balancertest.NoPeer {
 					lb.Fail(want) // is the very next pick
 					break
 				}

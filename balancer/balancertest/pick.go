@@ -11,11 +11,11 @@ import (
 	"github.com/trunklb/trunk/peer"
 )
 
-// Nobody is what stands for the peer, in WantPicks and from Pick, where there is no live one.
-const Nobody = "-"
+// NoPeer is in place of a peer, in WantPicks and from Pick, where none is available.
+const NoPeer = "-"
 
 // Pick sends one request, which its peer answers at once, and returns the peer's
-// name; Nobody if there is no live peer.
+// name; NoPeer if there is no live peer.
 func (lb *LB) Pick() string {
 	lb.t.Helper()
 	name, try := lb.get()
@@ -127,7 +127,7 @@ func (lb *LB) get() (string, *balancer.Try) {
 		if err := try.Err(); !errors.Is(err, balancer.ErrNoLivePeers) {
 			lb.t.Fatalf("balancertest: %v", err)
 		}
-		return Nobody, nil
+		return NoPeer, nil
 	}
 	return nameOf(try.Peer().Server), try
 }

@@ -12,12 +12,12 @@ import (
 
 // WantPicks sends as many requests as there are names in want, separated by
 // spaces, and checks that they go to these peers in this order. Each is
-// answered at once, before the next. Nobody stands for a request that finds no live peer.
+// answered at once, before the next. NoPeer stands for a request that finds no live peer.
 func (lb *LB) WantPicks(want string) {
 	lb.t.Helper()
 	names := strings.Fields(want)
 	for i, name := range names {
-		if name != Nobody {
+		if name != NoPeer {
 			names[i] = lb.known(name)
 		}
 	}
@@ -131,8 +131,8 @@ func (k *kit) shares(counts map[string]int, n int) string {
 	for _, s := range k.up.Snapshot().Peers {
 		line(nameOf(s.Server), nameOf(s.Server))
 	}
-	if counts[Nobody] > 0 {
-		line(Nobody, "no live peers")
+	if counts[NoPeer] > 0 {
+		line(NoPeer, "no live peers")
 	}
 	return b.String()
 }

@@ -141,7 +141,7 @@ func (l *literal) stickyArg(c *model.Sticky, arg string) (err error) {
 		l.lookup = append(l.lookup, value)
 	case "timeout":
 		c.Timeout, err = time.ParseDuration(value)
-	case "zone": // greater than what the recordings put into it
+	case "zone": // larger than what the recordings put into it
 	case "header":
 		c.AtHeader = true
 	default:
@@ -226,9 +226,9 @@ func (l *literal) Get(id int) (Got, error) {
 	return got, nil
 }
 
-func (l *literal) Header(id int, ms int64, setCookie string, told bool) error {
+func (l *literal) Header(id int, ms int64, setCookie string, notified bool) error {
 	r, err := l.attempt(id)
-	if err != nil || !told {
+	if err != nil || !notified {
 		return err
 	}
 	l.balancer.Header(r, ms, l.created(l.ops[id], setCookie))

@@ -114,7 +114,7 @@ func productSticky(kind string, args []string, sessions sticky.Table) (sticky.St
 			learn.Timeout, err = time.ParseDuration(value)
 		case "header":
 			learn.Header = true
-		case "zone": // greater than what the recordings put into it
+		case "zone": // larger than what the recordings put into it
 		default:
 			err = errors.New("no such parameter")
 		}
@@ -198,8 +198,8 @@ func (p *trunkSubject) since(id int, ms int64) *trunkRequest {
 	return r
 }
 
-func (p *trunkSubject) Header(id int, ms int64, setCookie string, told bool) error {
-	if !told {
+func (p *trunkSubject) Header(id int, ms int64, setCookie string, notified bool) error {
+	if !notified {
 		return nil
 	}
 	r := p.since(id, ms)

@@ -70,13 +70,13 @@ type Subject interface {
 	Request(id int, op *Op) (tries int, err error)
 	// Get asks for a peer.
 	Get(id int) (Got, error)
-	// Header reports the response header, ms after the get. told is false when
+	// Header reports the response header, ms after the get. notified is false when
 	// the status is one to retry on: then the balancer is to know nothing of it.
-	Header(id int, ms int64, setCookie string, told bool) error
+	Header(id int, ms int64, setCookie string, notified bool) error
 	// Notify reports what of a stream, "connect" or "first_byte", ms after the get.
 	Notify(id int, what string, ms int64) error
 	// Next frees the attempt's peer with the state "FAILED" or "NEXT", and leaves
-	// the request open. freed tells whether there was a peer to free.
+	// the request open. freed says whether there was a peer to free.
 	Next(id int, state string) (freed bool, tries int, err error)
 	// Fin ends the request, and frees its peer, if it has one, with the state "OK"
 	// or "FAILED", ms after the get.
@@ -185,8 +185,8 @@ func (r *replay) run(op *Op) error {
 	case OpGet:
 		return r.get(op)
 	case OpHeader:
-		told := op.Told == nil || *op.Told
-		return r.subject.Header(op.ID, op.HeaderTime, op.UpstreamSetCookie, told)
+		notified := op.Notified == nil || *op.Notified
+		return r.subject.Header(op.ID, op.HeaderTime, op.UpstreamSetCookie, notified)
 	case OpNotify:
 		return r.subject.Notify(op.ID, op.What, op.MS)
 	case OpNext:

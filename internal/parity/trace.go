@@ -91,7 +91,7 @@ type Op struct {
 	// header
 	HeaderTime        int64  `json:"header_time"`
 	UpstreamSetCookie string `json:"upstream_set_cookie"`
-	Told              *bool  `json:"notify"` // nil: true
+	Notified          *bool  `json:"notify"` // nil: true
 
 	// notify
 	What string `json:"what"` // "connect" or "first_byte"

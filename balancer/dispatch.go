@@ -175,9 +175,9 @@ func (d *dispatch) deadlineCounts() bool {
 	return least >= 0 && d.up.clock()-d.since >= least
 }
 
-// gone says what it means for the held peer that the caller went away, by cancel
+// callerGone says what it means for the held peer that the caller went away, by cancel
 // or by its deadline, before the answer.
-func (d *dispatch) gone(deadline bool) (Outcome, Attempt) {
+func (d *dispatch) callerGone(deadline bool) (Outcome, Attempt) {
 	switch {
 	case deadline && d.deadlineCounts():
 		return d.outcome(KindTimeout, false), Attempt{Kind: KindTimeout, Status: 504}

@@ -28,9 +28,9 @@ type endpoint struct {
 	// conns are the open connections that trunk has dialled for its
 	// RoundTrippers.
 	conns map[net.Conn]struct{}
-	// retired: the peer is removed, or the upstream closed. No request gets the peer any
+	// removed: the peer is removed, or the upstream closed. No request gets the peer any
 	// more, and with its last user its connections go.
-	retired bool
+	removed bool
 }
 
 func newEndpoint(s Server) *endpoint {
@@ -82,16 +82,16 @@ func (e *endpoint) closeIdle() {
 	}
 }
 
-// retire takes the peer out of use. Its connections are closed: those that are
+// remove takes the peer out of use. Its connections are closed: those that are
 // idle now, and all that are left when its last use ends.
-func (e *endpoint) retire() {
+func (e *endpoint) remove() {
 	e.mu.Lock()
-	e.retired = true
+	e.removed = true
 	e.mu.Unlock()
 	e.hangUp()
 }
 
-// hangUp closes the connections of a retired peer that no request uses. Without users that
+// hangUp closes the connections of a removed peer that no request uses. Without users that
 // is all of them, also those that a transport does not count as idle yet: HTTP/2 takes a
 // stream off its connection a little after the reader has got the end of its body.
 func (e *endpoint) hangUp() {
@@ -108,11 +108,11 @@ func (e *endpoint) hangUp() {
 }
 
 // opened notes a connection. It reports false if it comes too late for any request: its
-// transport was still dialling, and the peer is retired.
+// transport was still dialling, and the peer is removed.
 func (e *endpoint) opened(c net.Conn) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.retired && e.users == 0 {
+	if e.removed && e.users == 0 {
 		return false
 	}
 	if e.conns == nil {
@@ -129,11 +129,11 @@ func (e *endpoint) closed(c net.Conn) {
 	delete(e.conns, c)
 }
 
-// hold notes that d holds the peer. It reports false if the peer is retired.
+// hold notes that d holds the peer. It reports false if the peer is removed.
 func (e *endpoint) hold(d *dispatch) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.retired {
+	if e.removed {
 		return false
 	}
 	e.users++
@@ -176,7 +176,7 @@ func (e *endpoint) enter() {
 func (e *endpoint) leave() {
 	e.mu.Lock()
 	e.users--
-	last := e.retired && e.users == 0
+	last := e.removed && e.users == 0
 	e.mu.Unlock()
 	if last {
 		e.hangUp()

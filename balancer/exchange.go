@@ -175,7 +175,7 @@ var errGone = errors.New("trunk: the caller has gone")
 func (x *exchange) failed(ctx context.Context, err error) (kind Kind, final error) {
 	switch fault := x.fault(ctx, err); {
 	case fault == errGone:
-		outcome, a := x.gone(errors.Is(ctx.Err(), context.DeadlineExceeded))
+		outcome, a := x.callerGone(errors.Is(ctx.Err(), context.DeadlineExceeded))
 		// What the transport says then may be what the end looks like from there.
 		a.Err = err
 		if end := ctx.Err(); end != nil && !errors.Is(err, end) && !errors.Is(err, context.Cause(ctx)) {

@@ -13,7 +13,7 @@ import (
 type roster struct {
 	set     *peer.Set
 	present []*endpoint
-	leaving []*endpoint
+	removed []*endpoint
 	// fresh are those that were made for the set that is coming.
 	fresh []*endpoint
 }
@@ -21,7 +21,7 @@ type roster struct {
 // all are the endpoints, those of the coming set too.
 func (r *roster) all() iter.Seq[*endpoint] {
 	return func(yield func(*endpoint) bool) {
-		for _, list := range [][]*endpoint{r.present, r.leaving, r.fresh} {
+		for _, list := range [][]*endpoint{r.present, r.removed, r.fresh} {
 			for _, e := range list {
 				if !yield(e) {
 					return
@@ -62,22 +62,22 @@ func (r *roster) follow(set *peer.Set) {
 	}
 	for _, rest := range known {
 		for _, e := range rest {
-			if !e.isRetired() {
-				r.leaving = append(r.leaving, e)
+			if !e.isRemoved() {
+				r.removed = append(r.removed, e)
 			}
 		}
 	}
 }
 
-// forget drops an endpoint whose peer is gone.
-func (r *roster) forget(e *endpoint) {
-	r.leaving = slices.DeleteFunc(r.leaving, func(o *endpoint) bool { return o == e })
+// drop takes out an endpoint whose peer is removed and idle.
+func (r *roster) drop(e *endpoint) {
+	r.removed = slices.DeleteFunc(r.removed, func(o *endpoint) bool { return o == e })
 }
 
-func (e *endpoint) isRetired() bool {
+func (e *endpoint) isRemoved() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.retired
+	return e.removed
 }
 
 // attach makes what is kept of a peer that is new.
@@ -85,7 +85,7 @@ func (u *Upstream) attach(s Server) *endpoint {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	e := newEndpoint(s)
-	e.retired = u.closed.Load() // Close, in the midst of a change, cannot have seen it
+	e.removed = u.closed.Load() // Close, in the midst of a change, cannot have seen it
 	for _, t := range u.bases {
 		e.addRoute(t.newRoute(e))
 	}
@@ -105,12 +105,12 @@ func (u *Upstream) follow() {
 func (u *Upstream) idle(_ peer.Peer, attached any, removed bool) {
 	if removed {
 		e := attached.(*endpoint)
-		e.retire()
+		e.remove()
 		u.mu.Lock()
-		u.ends.forget(e)
+		u.ends.drop(e)
 		u.mu.Unlock()
 	}
-	u.drains.wake()
+	u.idles.wake()
 }
 
 // endpoints returns the endpoints of all peers, the removed ones too that are held.

@@ -122,7 +122,7 @@ func (t *Try) Done(err error) {
 		t.kind = 0
 		t.d.free(Abandoned, &Attempt{Err: err})
 	case t.ctx.Err() != nil:
-		outcome, a := t.d.gone(errors.Is(t.ctx.Err(), context.DeadlineExceeded))
+		outcome, a := t.d.callerGone(errors.Is(t.ctx.Err(), context.DeadlineExceeded))
 		a.Err = err
 		t.kind = a.Kind
 		t.d.free(outcome, &a)

@@ -52,7 +52,7 @@ type Upstream struct {
 	lines    atomic.Pointer[lines]
 	names    names
 	lookups  lookups
-	drains   drains
+	idles    idles
 	dial     dialFunc // of DialContext
 	method   peer.Description
 }
@@ -171,7 +171,7 @@ func (u *Upstream) Close() error {
 	u.closed.Store(true)
 	u.lookups.end()
 	for _, e := range u.endpoints() {
-		e.retire()
+		e.remove()
 	}
 	if u.recorder == nil {
 		return nil

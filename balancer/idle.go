@@ -19,8 +19,8 @@ import (
 // with Drain may get requests again that sticky binds to it.
 func (u *Upstream) WaitDrained(ctx context.Context, addr string) error {
 	for first := true; ; first = false {
-		again := u.drains.wait()
-		held, inUse := u.emptying(addr)
+		again := u.idles.wait()
+		held, inUse := u.holding(addr)
 		switch {
 		case held == 0 && inUse && first:
 			return fmt.Errorf("%w: %s", ErrInUse, addr)
@@ -35,9 +35,9 @@ func (u *Upstream) WaitDrained(ctx context.Context, addr string) error {
 	}
 }
 
-// emptying counts who holds the peers of an address that are to be empty. inUse
-// says that there is one that is not.
-func (u *Upstream) emptying(addr string) (held int64, inUse bool) {
+// holding counts the requests that hold the peers of an address. inUse
+// reports that one of these peers is neither removed nor down nor draining.
+func (u *Upstream) holding(addr string) (held int64, inUse bool) {
 	text := printed(addr)
 	for _, p := range u.peers.Snapshot().Peers {
 		switch s := &p.Server; {
@@ -59,13 +59,13 @@ func printed(addr string) string {
 	return addr
 }
 
-// drains wakes those that wait for a peer to be idle. Goroutines may share it.
-type drains struct {
+// idles wakes those that wait for a peer to be idle. Goroutines may share it.
+type idles struct {
 	mu   sync.Mutex
 	next chan struct{} // closed at the next idle peer; nil: no caller waits
 }
 
-func (d *drains) wait() <-chan struct{} {
+func (d *idles) wait() <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.next == nil {
@@ -74,7 +74,7 @@ func (d *drains) wait() <-chan struct{} {
 	return d.next
 }
 
-func (d *drains) wake() {
+func (d *idles) wake() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.next != nil {

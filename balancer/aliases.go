@@ -10,7 +10,6 @@ type (
 	// Policy holds the remedies for what a failure costs a peer, and Return those for
 	// how it comes back.
 	Policy = peer.Policy
-	Return = peer.Return
 	// Event is what has happened to a peer, to the set, or to the names that it was
 	// made of; it is a slog.LogValuer. EventKind is its kind, and Lookup the result of
 	// looking a name up again.

@@ -286,8 +286,8 @@ func ExamplePolicy() {
 	up := start(balancer.Config{
 		Servers: []balancer.Server{{Addr: "10.0.0.1:80", Weight: 5}, {Addr: "10.0.0.2:80", Weight: 5}},
 		Policy: balancer.Policy{
-			KeepLast: true,                                         // never leave the upstream without a peer
-			Return:   balancer.Return{SlowStart: 30 * time.Second}, // from a little to all within 30 s
+			KeepLast:  true,             // never leave the upstream without a peer
+			SlowStart: 30 * time.Second, // from a little to all within 30 s
 		},
 		Clock: func() time.Duration { return now },
 	})

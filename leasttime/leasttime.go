@@ -90,12 +90,13 @@ func (m Method) Build(set *peer.Set) (peer.Selector, error) {
 	if m.FullDecay {
 		s.halvings = unbounded
 	}
-	load := &peer.Load{Rule: peer.LeastTime, Of: s.load, ByWinner: !m.TrueTies}
+	selector := peer.Selector{Pick: s.pick, Explain: s.explain,
+		Load: s.load, LoadRule: peer.LeastTime, TiesByWinner: !m.TrueTies,
+		Taken: s.taken, Connected: s.connected, FirstByte: s.firstByte, Header: s.header, Freed: s.freed}
 	if !m.Inflight && !m.FairStart {
-		load.Until = s.until
+		selector.LoadUntil = s.until
 	}
-	return peer.Selector{Pick: s.pick, Load: load, Explain: s.explain,
-		Taken: s.taken, Connected: s.connected, FirstByte: s.firstByte, Header: s.header, Freed: s.freed}, nil
+	return selector, nil
 }
 
 // Describe implements peer.Method.

@@ -42,7 +42,7 @@ type Decision struct {
 
 // LogValue makes a decision a group of slog attributes.
 func (d *Decision) LogValue() slog.Value {
-	attrs := []slog.Attr{slog.String("method", d.Method), slog.Int("try", d.Try), slog.String("rule", d.Rule.String())}
+	attrs := []slog.Attr{slog.String("method", d.Method), slog.Int("try", d.Try), slog.String("rule", d.Rule)}
 	if 0 <= d.Winner && d.Winner < len(d.Peers) {
 		attrs = append(attrs, slog.String("peer", d.Peers[d.Winner].Addr))
 	}
@@ -164,7 +164,7 @@ func (d *Decision) String() string {
 // rule is the rule in words, with how it came to be asked.
 func (d *Decision) rule() string {
 	w := &d.Peers[d.Winner]
-	text := d.Rule.String()
+	text := d.Rule
 	if d.Rule == GreatestWeight && d.tied() {
 		text = "first of equal current weights"
 	}

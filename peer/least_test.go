@@ -13,34 +13,40 @@ import (
 	"github.com/trunklb/trunk/internal/engine"
 )
 
-// least is a method that takes the least loaded peer.
-type least struct{ load *Load }
+// least is a method that takes the least loaded peer. load is a Selector with a Load and all that belongs to it; nil: by Conns.
+type least struct{ load *Selector }
 
 func (least) Describe() Description { return Description{} }
 func (m least) Build(*Set) (Selector, error) {
-	return Selector{Load: m.load, ComparesConns: true, Pick: func(g *Group, r *Request, now Now) int {
+	var s Selector
+	if m.load != nil {
+		s = *m.load
+	}
+	s.ComparesConns = true
+	s.Pick = func(g *Group, r *Request, now Now) int {
 		if g.Single() {
 			return RoundRobin
 		}
 		return g.Least(r, now)
-	}}, nil
+	}
+	return s, nil
 }
 
 // tired is the load of peers of which every other one needs twice the time, until it has
 // rested for its fail timeout.
-func tired(byWinner bool) *Load {
+func tired(byWinner bool) *Selector {
 	slow := func(g *Group, i int, now Now) bool {
 		idle, failTimeout := g.Idle(i, now)
 		return i%2 == 1 && idle <= failTimeout
 	}
-	return &Load{Rule: LeastTime, ByWinner: byWinner,
-		Of: func(g *Group, i int, now Now) int64 {
+	return &Selector{LoadRule: LeastTime, TiesByWinner: byWinner,
+		Load: func(g *Group, i int, now Now) int64 {
 			if slow(g, i, now) {
 				return 2 * (1 + g.Conns(i))
 			}
 			return 1 + g.Conns(i)
 		},
-		Until: func(g *Group, i int, now Now) int64 {
+		LoadUntil: func(g *Group, i int, now Now) int64 {
 			if idle, failTimeout := g.Idle(i, now); slow(g, i, now) {
 				return now.Tick - idle + failTimeout + 1
 			}
@@ -58,12 +64,12 @@ func TestLeastEngine(t *testing.T) {
 		return list
 	}
 	unsteady := tired(false)
-	unsteady.Until = nil
-	enormous := &Load{Of: func(g *Group, i int, now Now) int64 { return 1<<62 - int64(i) }, Until: tired(false).Until}
+	unsteady.LoadUntil = nil
+	enormous := &Selector{Load: func(g *Group, i int, now Now) int64 { return 1<<62 - int64(i) }, LoadUntil: tired(false).LoadUntil}
 	for _, test := range []struct {
 		name  string
 		peers int
-		load  *Load
+		load  *Selector
 		want  bool
 	}{
 		{"few", 24, nil, false},
@@ -105,7 +111,7 @@ func TestExhaustiveLevelsAgree(t *testing.T) {
 	}
 	scanMost := engine.ScanMost
 	t.Cleanup(func() { engine.ScanMost = scanMost })
-	for name, load := range map[string]*Load{"conns": nil, "true ties": tired(false), "by winner": tired(true)} {
+	for name, load := range map[string]*Selector{"conns": nil, "true ties": tired(false), "by winner": tired(true)} {
 		t.Run(name, func(t *testing.T) {
 			states, steps := 0, 0
 			for _, weights := range everyWeights(3, 3) {
@@ -126,7 +132,7 @@ type holder struct {
 	held []int
 }
 
-func newLeast(t *testing.T, weights []int, maxFails int, load *Load, scanMost int) holder {
+func newLeast(t *testing.T, weights []int, maxFails int, load *Selector, scanMost int) holder {
 	engine.ScanMost = scanMost
 	now := window * 1000
 	servers := []Server{{Addr: "down", Down: true}} // so that no one is single

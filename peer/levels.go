@@ -23,7 +23,7 @@ import (
 // its fail window, at the tick at which that ends. By the same alarm one whose load
 // changes with time moves.
 type levels struct {
-	by    *Load
+	by    *Selector
 	spots []spot     // by peer
 	nodes heap.Nodes // by peer: its place within its level; the key is b
 	// alarms is by peer, too: first is the one whose tick comes first; the key is
@@ -74,7 +74,7 @@ func (l *level) less(m *level) bool { return l.load*m.weight < m.load*l.weight }
 
 // newLevels makes the engine with every peer in no level: the first pick looks
 // at all.
-func newLevels(g *Group, by *Load) *levels {
+func newLevels(g *Group, by *Selector) *levels {
 	n := len(g.peers)
 	size := 1
 	for size < n {
@@ -119,11 +119,11 @@ func (q *levels) choose(g *Group, r *Request) int {
 	}
 	sameWeight := q.collect()
 	if top := &q.order[0]; len(q.tied) == 1 && top.size == 1 {
-		r.Rule = q.by.Rule
+		r.Rule = q.by.leastRule()
 		return int(top.first)
 	}
 	r.Rule = TieByTrunk
-	if q.by.ByWinner && !sameWeight {
+	if q.by.TiesByWinner && !sameWeight {
 		return q.byWinner(g)
 	}
 	// As Trunk.Add and offer, in registers.
@@ -232,8 +232,8 @@ func (q *levels) changed(g *Group, i int, now Now) {
 	case p.inWindow(w, now.Tick):
 		until = p.checked + p.failTimeout + 1
 	default:
-		if load = int64(p.conns(w)); q.by.Of != nil {
-			load, until = q.by.Of(g, i, now), q.by.Until(g, i, now)
+		if load = int64(p.conns(w)); q.by.Load != nil {
+			load, until = q.by.Load(g, i, now), q.by.LoadUntil(g, i, now)
 		}
 	}
 	q.overflows = q.overflows || load > q.most

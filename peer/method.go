@@ -26,8 +26,20 @@ type Selector struct {
 	// least_conn does. A free that is OK needs no lock otherwise, and such a pick
 	// could miss one and see a later one: a state that never was.
 	ComparesConns bool
-	// Load is what Group.Least compares peers by, for a Pick that calls it. nil: Conns.
-	Load *Load
+	// Load returns what Group.Least compares peers by, in relation to their weights, for
+	// a Pick that calls it: at least 0. nil: Conns.
+	Load func(g *Group, i int, now Now) int64
+	// LoadUntil returns the first tick after now at which Load would return something
+	// else although nothing happens to the peer; NoTick if there is none. What
+	// happens to a peer is what Taken and the functions below it report. nil, beside a
+	// Load: it may change at any time, so every pick has to look at all peers.
+	LoadUntil func(g *Group, i int, now Now) int64
+	// LoadRule is what the Decision says where one peer has less than all others.
+	// Empty: LeastConns.
+	LoadRule Rule
+	// TiesByWinner finds the tied peers as nginx does in least_time (quirk Q1): a peer
+	// is tied if it has the first one's load for the weight of the winner so far.
+	TiesByWinner bool
 	// Bind binds requests to peers, as sticky does: it returns the index in g of the
 	// peer that r is bound to and that is available to it, or None. It is called
 	// before Pick, in each group that is asked; the peer becomes Request.Payer.

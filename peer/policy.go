@@ -34,17 +34,6 @@ type Policy struct {
 	// bound to it, so that its failure can be passed on. nginx does not count
 	// it (quirk Q5), and such a request ends there.
 	BoundTries bool
-	// Return is what holds for a peer that was taken out by max_fails and
-	// answers again.
-	Return Return
-}
-
-// MaxWindowFails bounds Server.MaxFails under Policy.Window, which remembers the
-// time of each: 8 bytes.
-const MaxWindowFails = 1000
-
-// Return is the part of a Policy that begins when a peer comes back.
-type Return struct {
 	// Forgive sets all current weights of the group to zero when a peer comes
 	// back, so that no peer owes anything and shares are right from then on.
 	// nginx keeps the debts, and with them an offset for ever.
@@ -55,6 +44,10 @@ type Return struct {
 	// again. At least a millisecond. 0: none.
 	SlowStart time.Duration
 }
+
+// MaxWindowFails bounds Server.MaxFails under Policy.Window, which remembers the
+// time of each: 8 bytes.
+const MaxWindowFails = 1000
 
 func (p Policy) check() error {
 	refuse := func(field string, value any, reason string) error {
@@ -67,8 +60,8 @@ func (p Policy) check() error {
 		return refuse("Policy.Recovery", p.Recovery, "must be 0 or at least 1 ms")
 	case p.Window < 0 || p.Window > 0 && p.Window < time.Millisecond:
 		return refuse("Policy.Window", p.Window, "must be 0 or at least 1 ms")
-	case p.Return.SlowStart < 0 || p.Return.SlowStart > 0 && p.Return.SlowStart < time.Millisecond:
-		return refuse("Policy.Return.SlowStart", p.Return.SlowStart, "must be 0 or at least 1 ms")
+	case p.SlowStart < 0 || p.SlowStart > 0 && p.SlowStart < time.Millisecond:
+		return refuse("Policy.SlowStart", p.SlowStart, "must be 0 or at least 1 ms")
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func (m *policyModel) seconds() int64 { return int64(m.now / time.Second) }
 
 // pick is one get of a request that has tried some peers; nil: no live peers.
 func (m *policyModel) pick(tried map[*policyPeer]bool) *policyPeer {
-	for _, p := range m.peers { // Recovery and Return.SlowStart: by time
+	for _, p := range m.peers { // Recovery and SlowStart: by time
 		switch {
 		case p.ramp == nil:
 		case m.now.Milliseconds()-p.ramp.since.Milliseconds() >= p.ramp.takes.Milliseconds():
@@ -155,13 +155,13 @@ func (m *policyModel) succeed(p *policyPeer) {
 		return
 	}
 	p.out, p.failures = false, nil
-	if m.Return.Forgive {
+	if m.Forgive {
 		for _, each := range m.peers {
 			each.cw = 0
 		}
 	}
-	if m.Return.SlowStart > 0 {
-		p.ramp = &policyRamp{from: p.whole() / 100, since: m.now, takes: m.Return.SlowStart}
+	if m.SlowStart > 0 {
+		p.ramp = &policyRamp{from: p.whole() / 100, since: m.now, takes: m.SlowStart}
 		p.ew = float64(int64(p.ramp.from))
 	}
 }
@@ -179,7 +179,7 @@ func TestPolicyAgreesWithTheModel(t *testing.T) {
 		m := &policyModel{Policy: peer.Policy{
 			Penalty: rapid.SampledFrom([]float64{0, 0, 0.1, 0.5, 1}).Draw(t, "penalty"), Recovery: span("recovery"), Window: span("window"),
 			KeepLast: rapid.Bool().Draw(t, "keep last"), LeastBad: rapid.Bool().Draw(t, "least bad"),
-			Return: peer.Return{Forgive: rapid.Bool().Draw(t, "forgive"), SlowStart: span("slow start")},
+			Forgive: rapid.Bool().Draw(t, "forgive"), SlowStart: span("slow start"),
 		}}
 		var servers []peer.Server
 		for i := range rapid.SampledFrom([]int{2, 2, 3, 3, 4, 6}).Draw(t, "peers") {

@@ -44,8 +44,8 @@ func TestTheMorningAfter(t *testing.T) {
 	}{
 		{"nginx", peer.Policy{}, [3]int{3, 6, 20}},
 		{"recovery by time", peer.Policy{Recovery: time.Minute}, [3]int{1, 5, 18}},
-		{"debt forgiven", peer.Policy{Return: peer.Return{Forgive: true}}, [3]int{3, 6, 20}},
-		{"both", peer.Policy{Recovery: time.Minute, Return: peer.Return{Forgive: true}}, [3]int{1, 4, 18}},
+		{"debt forgiven", peer.Policy{Forgive: true}, [3]int{3, 6, 20}},
+		{"both", peer.Policy{Recovery: time.Minute, Forgive: true}, [3]int{1, 4, 18}},
 		{"penalty of a tenth", peer.Policy{Penalty: 0.1}, [3]int{1, 5, 18}},
 	} {
 		t.Run(tt.name, func(t *testing.T) { require.Equal(t, tt.want, night(t, tt.policy)) })
@@ -149,7 +149,7 @@ func TestFailureDuringSlowStart(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			a, b := peer.Server{Addr: "a", Weight: 100, MaxFails: tt.maxFails}, peer.Server{Addr: "b"}
 			u := newUpdatable(t, nil, peer.Options{Policy: peer.Policy{Recovery: tt.recovery,
-				Return: peer.Return{SlowStart: 100 * time.Second}}}, b)
+				SlowStart: 100 * time.Second}}, b)
 			u.update(a, b)
 			u.now += 50 * time.Second
 			require.NoError(t, u.Free(u.hold("a"), peer.Failed))
@@ -163,7 +163,7 @@ func TestFailureDuringSlowStart(t *testing.T) {
 }
 
 func TestSlowStartOfAPeerThatWasOut(t *testing.T) {
-	o := peer.Options{Policy: peer.Policy{Return: peer.Return{SlowStart: 100 * time.Second}}}
+	o := peer.Options{Policy: peer.Policy{SlowStart: 100 * time.Second}}
 	u := newUpdatable(t, nil, o, peer.Server{Addr: "a"}, peer.Server{Addr: "b"})
 	out := func() {
 		r := u.begin()
@@ -203,12 +203,10 @@ func TestPolicyPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		engine.ScanMost = rapid.SampledFrom([]int{0, 1000}).Draw(t, "scan most")
 		policy := peer.Policy{
-			Penalty:  rapid.SampledFrom([]float64{0, 0.1, 0.5, 1}).Draw(t, "penalty"),
-			Recovery: time.Duration(rapid.IntRange(1, 100).Draw(t, "recovery")) * time.Second,
-			Return: peer.Return{
-				Forgive:   rapid.Bool().Draw(t, "forgive"),
-				SlowStart: time.Duration(rapid.IntRange(0, 50).Draw(t, "slow start")) * time.Second,
-			},
+			Penalty:   rapid.SampledFrom([]float64{0, 0.1, 0.5, 1}).Draw(t, "penalty"),
+			Recovery:  time.Duration(rapid.IntRange(1, 100).Draw(t, "recovery")) * time.Second,
+			Forgive:   rapid.Bool().Draw(t, "forgive"),
+			SlowStart: time.Duration(rapid.IntRange(0, 50).Draw(t, "slow start")) * time.Second,
 		}
 		n := rapid.IntRange(2, 6).Draw(t, "peers")
 		var servers []peer.Server
@@ -264,7 +262,7 @@ func TestPolicyIsChecked(t *testing.T) {
 		{"Policy.Penalty", peer.Policy{Penalty: math.NaN()}},
 		{"Policy.Recovery", peer.Policy{Recovery: -1}},
 		{"Policy.Recovery", peer.Policy{Recovery: time.Microsecond}},
-		{"Policy.Return.SlowStart", peer.Policy{Return: peer.Return{SlowStart: -1}}},
+		{"Policy.SlowStart", peer.Policy{SlowStart: -1}},
 	} {
 		t.Run(fmt.Sprint(tt.field, tt.policy), func(t *testing.T) {
 			_, err := peer.New([]peer.Server{{Addr: "a"}}, nil, &peer.Options{Policy: tt.policy})

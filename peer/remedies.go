@@ -14,7 +14,7 @@ func newRemedies(p Policy) *remedies {
 		return nil
 	}
 	return &remedies{Policy: p, recovery: p.Recovery.Milliseconds(), window: p.Window.Milliseconds(),
-		slowStart: p.Return.SlowStart.Milliseconds()}
+		slowStart: p.SlowStart.Milliseconds()}
 }
 
 // configure sets what a failure costs the new peer i, and makes room for its failures.
@@ -113,7 +113,7 @@ func (h *remedies) returned(g *Group, i int, now Now) {
 	if w := g.cold[i].window; w != nil {
 		w.clear()
 	}
-	if h.Return.Forgive {
+	if h.Forgive {
 		for k := range g.peers {
 			switch {
 			case g.queues != nil:

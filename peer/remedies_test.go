@@ -13,9 +13,9 @@ import (
 // Policies under which nothing differs as long as no peer fails, returns or is added.
 var quietPolicies = map[string]peer.Policy{
 	"recovery":   {Recovery: time.Minute},
-	"slow start": {Return: peer.Return{SlowStart: time.Minute}},
+	"slow start": {SlowStart: time.Minute},
 	"all": {Penalty: .5, Recovery: time.Minute, Window: time.Minute, KeepLast: true, LeastBad: true, BoundTries: true,
-		Return: peer.Return{Forgive: true, SlowStart: time.Minute}},
+		Forgive: true, SlowStart: time.Minute},
 }
 
 // byWeight draws a peer by its weight, as a method of one's own would.

@@ -81,7 +81,7 @@ type Server struct {
 	Host string `json:"host,omitempty"`
 	// Zone is the availability zone that the peer is in. Not yet used.
 	Zone string `json:"zone,omitempty"`
-	// SlowStart is Policy.Return.SlowStart for this peer alone: at least a
+	// SlowStart is Policy.SlowStart for this peer alone: at least a
 	// millisecond. 0: the policy's. Not yet used.
 	SlowStart time.Duration `json:"slow_start,omitempty"`
 	// Labels are the user's own. The choice of a peer does not depend on them, so

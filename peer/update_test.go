@@ -340,7 +340,7 @@ func TestBackupGroupGoesWhileARequestIsInIt(t *testing.T) {
 }
 
 func TestSlowStartOfAnAddedPeer(t *testing.T) {
-	o := peer.Options{Policy: peer.Policy{Return: peer.Return{SlowStart: 100 * time.Second}}}
+	o := peer.Options{Policy: peer.Policy{SlowStart: 100 * time.Second}}
 	a, b := peer.Server{Addr: "a"}, peer.Server{Addr: "b"}
 	u := newUpdatable(t, nil, o, a)
 	u.update(a, b)

@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"cmp"
 	"fmt"
 )
 
@@ -53,12 +52,12 @@ func (g *Group) verdict(i int, r *Request, now Now) Verdict {
 
 // Rule is what decided for a peer, in lower-case words. A method of one's own may have
 // rules of its own.
-type Rule string
+type Rule = string
 
 // The rules.
 const (
 	// Undecided: no peer was got, or the method does not say.
-	Undecided Rule = ""
+	Undecided Rule = "undecided"
 	// GreatestWeight: the greatest current weight, or the first of equals.
 	GreatestWeight Rule = "greatest current weight"
 	// OnlyPeer: a single peer is taken whatever its failures.
@@ -86,12 +85,6 @@ const (
 	// out for longest.
 	LongestOut Rule = "none live; out for longest"
 )
-
-// String returns the rule in words.
-func (r Rule) String() string { return cmp.Or(string(r), "undecided") }
-
-// MarshalText spells the rule as String does.
-func (r Rule) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 func nameOf(names []string, n uint8, kind string) string {
 	if int(n) < len(names) {

@@ -20,9 +20,9 @@ func (p *parser) slowStart(d *conflex.Directive, word, value string, refusal *Pa
 	if !ok {
 		return refusal
 	}
-	to := &p.block.Config.Policy.Return.SlowStart
+	to := &p.block.Config.Policy.SlowStart
 	*to = max(*to, millis(min(n, math.MaxInt64/1000)*1000))
-	p.ignore(d.Line, []string{word}, ClassHarmless, "read as Policy.Return.SlowStart, which holds for all servers of the upstream; the longest time counts")
+	p.ignore(d.Line, []string{word}, ClassHarmless, "read as Policy.SlowStart, which holds for all servers of the upstream; the longest time counts")
 	return nil
 }
 

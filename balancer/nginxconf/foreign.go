@@ -26,7 +26,7 @@ var foreignDirectives = map[string]foreignThing{
 	"queue":                      {ClassHarmless, "requests wait for a free peer: bound them in front of the client with a semaphore, and set max_conns"},
 	"ntlm":                       {ClassHarmless, "NTLM needs a connection for itself: use the client's own transport for such a server"},
 	"health_check":               {ClassHarmless, insteadCheck},
-	"slow_start":                 {ClassHarmless, "the remedy Policy.Return.SlowStart"},
+	"slow_start":                 {ClassHarmless, "the remedy Policy.SlowStart"},
 	"bind_conn":                  {ClassHarmless, "a connection for each client: use the client's own transport"},
 	"bind_connection":            {ClassHarmless, "a connection for each client: use the client's own transport"},
 	"keepalive_upstream_timeout": {ClassHarmless, "use keepalive_timeout"},
@@ -115,7 +115,7 @@ func foreignOf(name string) (foreignThing, bool) {
 // foreignParameters are other modules' parameters of server lines, with "=" if
 // they have a value.
 var foreignParameters = map[string]foreignThing{
-	"slow_start=":    {ClassHarmless, "the remedy Policy.Return.SlowStart, for all servers of the upstream; ParseOptions.Convert sets it"},
+	"slow_start=":    {ClassHarmless, "the remedy Policy.SlowStart, for all servers of the upstream; ParseOptions.Convert sets it"},
 	"check":          {ClassHarmless, insteadCheck},
 	"inter=":         {ClassHarmless, insteadCheck},
 	"rise=":          {ClassHarmless, insteadCheck},

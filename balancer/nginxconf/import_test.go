@@ -303,8 +303,8 @@ func TestZoneAndResolver(t *testing.T) {
 // A struct that nothing in nginx stands for prints what is set in it, and no zeros.
 func TestOnlyWhatIsSetIsPrinted(t *testing.T) {
 	text := nginxconf.Format(balancer.Config{Name: "u", Servers: []balancer.Server{{Addr: "10.0.0.1:80"}},
-		Policy: balancer.Policy{Return: balancer.Return{SlowStart: time.Minute}}})
-	assert.Contains(t, text, "# Policy is trunk's own: {Return: {SlowStart: 1m0s}}\n")
+		Policy: balancer.Policy{SlowStart: time.Minute}})
+	assert.Contains(t, text, "# Policy is trunk's own: {SlowStart: 1m0s}\n")
 }
 
 func TestConvertOtherModules(t *testing.T) {

@@ -112,7 +112,7 @@ type ParseOptions struct {
 	// Convert reads the older sticky module's directive as sticky cookie,
 	// session_sticky too, jvm_route as sticky route, consistent_hash as
 	// hash ... consistent, dynamic_resolve as resolve in the server lines, and
-	// slow_start as Policy.Return.SlowStart. A notice says what differs.
+	// slow_start as Policy.SlowStart. A notice says what differs.
 	Convert bool
 	// All reads past what is refused, as if the directive were not there, so that one
 	// reading finds every mistake. The error is then the errors.Join of all

@@ -291,7 +291,7 @@ func TestConvert(t *testing.T) {
 	assert.Equal(t, hash.NewConsistent("$request_uri"), b.Config.Method)
 	assert.NotEmpty(t, b.Ignored, "what differs is told")
 	b = parseOne(t, "upstream u { server a slow_start=30s; server b slow_start=1m; }", opts)
-	assert.Equal(t, time.Minute, b.Config.Policy.Return.SlowStart)
+	assert.Equal(t, time.Minute, b.Config.Policy.SlowStart)
 }
 
 func TestOutsideTheBlocks(t *testing.T) {

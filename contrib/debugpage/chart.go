@@ -103,7 +103,7 @@ func (o *Options) chart(k *kept, rows []row) chart {
 		d := &k.picks[i]
 		text := "no live upstreams"
 		if w := d.winner(); w != nil {
-			text = "\u2192 " + o.shown(Addr, w.Addr) + ", " + d.Rule.String()
+			text = "\u2192 " + o.shown(Addr, w.Addr) + ", " + d.Rule
 		}
 		c.Data.Picks = append(c.Data.Picks, pickData{d.seq, clock(d.Time), text})
 	}

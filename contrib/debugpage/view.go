@@ -153,7 +153,7 @@ func (o *Options) words(k *pick, now time.Time) decisionView {
 	d.Method = visible(clip(d.Method))
 	v := decisionView{Seq: d.Seq, Time: d.Time, Age: now.Sub(d.Time), Try: d.Try, Key: visible(d.Key), Text: d.String(), LeftOut: d.LeftOut}
 	if w := d.Decision.Winner; w >= 0 {
-		v.Taken, v.Rule = d.Peers[w].Addr, d.Rule.String()
+		v.Taken, v.Rule = d.Peers[w].Addr, d.Rule
 	}
 	return v
 }

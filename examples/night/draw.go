@@ -174,5 +174,5 @@ func surplus(p *picture.Picture, nights []night, at picture.Point) {
 		p.Text(x(n), under, "small soft middle", "%d", n)
 	}
 	p.Text(x(morningPicks), y(2.55), "small bold loud end", "nginx")
-	p.Text(x(morningPicks), y(-.85), "small bold calm end", "Recovery and Return.Forgive")
+	p.Text(x(morningPicks), y(-.85), "small bold calm end", "Recovery and Forgive")
 }

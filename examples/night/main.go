@@ -82,7 +82,7 @@ func table(out io.Writer, nights []night) {
 		row(n.name, n.code, func(first int) string { return fmt.Sprint(n.toB(first)) })
 	}
 	fmt.Fprintf(out, "\nthe first requests, nginx:           %s\n", letters(nights[nginx], 44))
-	fmt.Fprintf(out, "with Recovery and Return.Forgive:    %s\n", letters(nights[both], 44))
+	fmt.Fprintf(out, "with Recovery and Forgive:    %s\n", letters(nights[both], 44))
 }
 
 // letters are the first requests as a row of letters.

@@ -21,12 +21,12 @@ var (
 var remedies = []remedy{
 	{"nginx", "and trunk, by default", peer.Policy{}},
 	{"the weight comes back by time", "Recovery: 30s", peer.Policy{Recovery: recovery}},
-	{"debt forgiven, but not the weight", "Return.Forgive", peer.Policy{Return: peer.Return{Forgive: true}}},
-	{"both", "Recovery: 30s, Return.Forgive", peer.Policy{Recovery: recovery, Return: peer.Return{Forgive: true}}},
+	{"debt forgiven, but not the weight", "Forgive", peer.Policy{Forgive: true}},
+	{"both", "Recovery: 30s, Forgive", peer.Policy{Recovery: recovery, Forgive: true}},
 	{"a failure costs a tenth", "Penalty: .1", peer.Policy{Penalty: .1}},
-	{"a tenth, and forgiven", "Penalty: .1, Return.Forgive", peer.Policy{Penalty: .1, Return: peer.Return{Forgive: true}}},
-	{"slow start: a is to warm up first", "all of these, Return.SlowStart: 30s", peer.Policy{Penalty: .1, Recovery: recovery,
-		Return: peer.Return{Forgive: true, SlowStart: warmUp}}},
+	{"a tenth, and forgiven", "Penalty: .1, Forgive", peer.Policy{Penalty: .1, Forgive: true}},
+	{"slow start: a is to warm up first", "all of these, SlowStart: 30s", peer.Policy{Penalty: .1, Recovery: recovery,
+		Forgive: true, SlowStart: warmUp}},
 }
 
 // The indexes in remedies of the two that are compared in full.

@@ -14,8 +14,8 @@ func story(to io.Writer) error {
 	if err := night(to, "the night", peer.Policy{}); err != nil {
 		return err
 	}
-	return night(to, "the same night, with Recovery and Return.Forgive", peer.Policy{
-		Recovery: 30 * time.Second, Return: peer.Return{Forgive: true},
+	return night(to, "the same night, with Recovery and Forgive", peer.Policy{
+		Recovery: 30 * time.Second, Forgive: true,
 	})
 }
 

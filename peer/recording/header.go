@@ -70,9 +70,18 @@ func ownFields(set map[string]any) (json.RawMessage, error) {
 func (h *header) options() (*peer.Options, error) {
 	o := &peer.Options{Resolution: h.Resolution, RandomStart: len(h.StartDraws) > 0}
 	if len(h.Policy) > 0 {
-		if err := strictly(h.Policy, &o.Policy); err != nil {
+		p := struct {
+			*peer.Policy
+			Return struct { // of version 1
+				Forgive   bool
+				SlowStart time.Duration
+			}
+		}{Policy: &o.Policy}
+		if err := strictly(h.Policy, &p); err != nil {
 			return nil, fmt.Errorf("policy: %w", err)
 		}
+		o.Policy.Forgive = o.Policy.Forgive || p.Return.Forgive
+		o.Policy.SlowStart = max(o.Policy.SlowStart, p.Return.SlowStart)
 	}
 	return o, nil
 }

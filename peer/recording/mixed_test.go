@@ -48,8 +48,8 @@ var methods = []peer.Method{
 var policies = []peer.Policy{
 	{},
 	{Penalty: .3, Recovery: 3500 * time.Millisecond},
-	{Return: peer.Return{Forgive: true, SlowStart: 4 * time.Second}},
-	{Penalty: .1, Recovery: 2 * time.Second, Return: peer.Return{Forgive: true, SlowStart: time.Second}},
+	{Forgive: true, SlowStart: 4 * time.Second},
+	{Penalty: .1, Recovery: 2 * time.Second, Forgive: true, SlowStart: time.Second},
 	{Window: 5 * time.Second, KeepLast: true, BoundTries: true},
 	{LeastBad: true, Recovery: time.Second},
 }

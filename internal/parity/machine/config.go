@@ -138,9 +138,9 @@ func RandomPolicy(choose Choose) peer.Policy {
 		case 5:
 			p.BoundTries = true
 		case 6:
-			p.Return.Forgive = true
+			p.Forgive = true
 		case 7:
-			p.Return.SlowStart = time.Duration(choose("slow start", 1, 40_000)) * time.Millisecond
+			p.SlowStart = time.Duration(choose("slow start", 1, 40_000)) * time.Millisecond
 		}
 	}
 	return p

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -250,11 +251,11 @@ func TestConcurrentRecording(t *testing.T) {
 		t.Run(fmt.Sprint(i, " ", m), func(t *testing.T) {
 			t.Parallel()
 			var file bytes.Buffer
-			now := 1_700_000_000 * time.Second
+			var now atomic.Int64
+			now.Store(int64(1_700_000_000 * time.Second))
 			w := recording.NewWriter(&file, nil)
 			up, err := peer.New(abc, m, &peer.Options{Record: w, Clock: func() time.Duration {
-				now += 50 * time.Millisecond // under the lock
-				return now
+				return time.Duration(now.Add(int64(50 * time.Millisecond)))
 			}})
 			require.NoError(t, err)
 			var all sync.WaitGroup

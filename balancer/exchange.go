@@ -121,10 +121,15 @@ func (x *exchange) loop() (*http.Response, error) {
 	}
 }
 
+// maxAgain is how often a request is sent to the held peer once more. More than once is it
+// only after kept-alive connections that were closed before it could be written.
+const maxAgain = 8
+
 // ask sends the request to the held peer. If it fails there by the connection alone, and
 // not by the peer, it is sent there once more.
 func (x *exchange) ask(ctx context.Context) (*http.Response, *reply, error) {
-	for x.second = false; ; x.second = true {
+	x.second = false
+	for again := 0; ; again++ {
 		x.now = nil
 		resp, reply, err := x.end.way(x.t.index).(route).send(x)
 		if err == nil {
@@ -140,9 +145,10 @@ func (x *exchange) ask(ctx context.Context) (*http.Response, *reply, error) {
 		if x.now != nil {
 			err = x.now.reason(err)
 		}
-		if x.second || !x.verdict.again || !x.mayAgain() {
+		if again == maxAgain || !x.verdict.again || !x.mayAgain() {
 			return nil, nil, err
 		}
+		x.second = true
 		if x.now != nil && !x.now.sofar().h2 {
 			x.end.closeIdle() // what was kept alive beside a connection that has died may be dead too
 		}

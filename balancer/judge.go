@@ -103,14 +103,13 @@ func (p *progress) judgeUnwritten(err error, late, second bool) ruling {
 	case late:
 		return ruling{kind: KindTimeout, blame: true}
 	case p.refused():
-	case p.repeats:
-		return ruling{kind: KindError, unsent: true, again: !second, blame: second}
-	case cut && !p.reused:
+	case cut && !p.reused && !p.repeats:
 		// Where the connection is not ours, a long header may have been sent in part.
 		return ruling{kind: KindError, unsent: p.conn != nil, blame: true}
-	case cut, p.closedBefore(err):
-		// There was no connection any more. Whichever side closed it, the next one shows more.
-		return ruling{kind: KindError, unsent: true, again: !second, blame: second}
+	case p.repeats, cut, p.closedBefore(err):
+		// There was no connection any more. Whichever side closed it, the next one shows
+		// more, and only one that is new proves something.
+		return ruling{kind: KindError, unsent: true, again: p.reused || !second, blame: second && !p.reused}
 	}
 	return ruling{kind: KindError, own: true, unsent: true} // the transport has refused it
 }
@@ -152,7 +151,7 @@ func (x *exchange) judgeHTTP2(p *progress, err error, second bool) ruling {
 		// The peer lives, and has judged the request, or another one beside it.
 		return ruling{kind: KindError, own: alone}
 	case errors.Is(err, net.ErrClosed) && p.conn != nil && !p.conn.cut.Load():
-		return ruling{kind: KindError, again: !second, blame: second} // our side has closed it
+		return ruling{kind: KindError, again: !second, blame: second && !p.reused} // our side has closed it
 	case isGoAway, isNetwork(err):
 	case isConnectionError(err):
 		return ruling{kind: KindInvalidHeader, blame: true}

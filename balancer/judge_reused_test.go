@@ -1,0 +1,40 @@
+package balancer
+
+import (
+	"io"
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A connection that was kept alive and is closed before the request could be written proves
+// nothing of its peer, be it the first or the tenth: the peer is asked again, any method's
+// request. Only a new connection proves something.
+func TestUnwrittenOnAKeptAliveConnection(t *testing.T) {
+	for _, tc := range []struct {
+		name          string
+		p             progress
+		cut           bool
+		err           error
+		second        bool
+		blame, repeat bool
+	}{
+		{name: "cut", p: progress{reused: true}, cut: true, err: io.EOF, repeat: true},
+		{name: "cut, a second time", p: progress{reused: true}, cut: true, err: io.EOF, second: true, repeat: true},
+		{name: "closed by our side, a second time", p: progress{reused: true}, err: net.ErrClosed, second: true, repeat: true},
+		{name: "about to be sent again, a second time", p: progress{reused: true, repeats: true}, cut: true, err: errRepeat, second: true, repeat: true},
+		{name: "new, cut", cut: true, err: io.EOF, blame: true},
+		{name: "new, cut, a second time", cut: true, err: io.EOF, second: true, blame: true},
+		{name: "new, closed by our side", err: net.ErrClosed, repeat: true},
+		{name: "new, closed by our side, a second time", err: net.ErrClosed, second: true, blame: true},
+		{name: "new, about to be sent again", p: progress{repeats: true}, cut: true, err: errRepeat, repeat: true},
+		{name: "new, about to be sent again, a second time", p: progress{repeats: true}, cut: true, err: errRepeat, second: true, blame: true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.p.got, tc.p.conn = true, newConn(nil, nil, 0)
+			tc.p.conn.cut.Store(tc.cut)
+			require.Equal(t, ruling{kind: KindError, unsent: true, blame: tc.blame, again: tc.repeat}, tc.p.judgeUnwritten(tc.err, false, tc.second))
+		})
+	}
+}

@@ -15,11 +15,12 @@ type conn struct {
 	end  *endpoint
 	send time.Duration
 
-	// writes counts the attempts to write, cut says that the peer's side has ended the
-	// connection, and broken is the first error that said so.
-	writes atomic.Int64
-	cut    atomic.Bool
-	broken atomic.Pointer[error]
+	// writes counts the attempts to write, and unwritten is the number of the one that failed
+	// with nothing written. cut says that the peer's side has ended the connection, and broken
+	// is the first error that said so.
+	writes, unwritten atomic.Int64
+	cut               atomic.Bool
+	broken            atomic.Pointer[error]
 	// counted says that its end was counted as a failure of the peer.
 	counted atomic.Bool
 
@@ -57,10 +58,13 @@ func (c *conn) Read(p []byte) (int, error) {
 // by a reset. http.Transport would take the error of the write for the end of the
 // try, and lose the answer. So the error waits until the answer was read.
 func (c *conn) Write(p []byte) (int, error) {
-	c.writes.Add(1)
+	number := c.writes.Add(1)
 	c.Conn.SetWriteDeadline(time.Now().Add(c.send))
 	n, err := c.Conn.Write(p)
 	if err != nil {
+		if n == 0 {
+			c.unwritten.CompareAndSwap(0, number)
+		}
 		c.fail(err)
 		if c.rider.Load() != nil && !isTimeout(err) {
 			c.awaitRead()

@@ -106,7 +106,7 @@ func (p *progress) judgeUnwritten(err error, late, second bool) ruling {
 	case cut && !p.reused && !p.repeats:
 		// Where the connection is not ours, a long header may have been sent in part.
 		return ruling{kind: KindError, unsent: p.conn != nil, blame: true}
-	case p.repeats, cut, p.closedBefore(err):
+	case p.repeats, cut, p.unwritable(), p.closedBefore(err):
 		// There was no connection any more. Whichever side closed it, the next one shows
 		// more, and only one that is new proves something.
 		return ruling{kind: KindError, unsent: true, again: p.reused || !second, blame: second && !p.reused}

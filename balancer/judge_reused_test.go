@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -16,6 +17,7 @@ func TestUnwrittenOnAKeptAliveConnection(t *testing.T) {
 		name          string
 		p             progress
 		cut           bool
+		broken        bool // the first write fails with nothing written
 		err           error
 		second        bool
 		blame, repeat bool
@@ -24,6 +26,8 @@ func TestUnwrittenOnAKeptAliveConnection(t *testing.T) {
 		{name: "cut, a second time", p: progress{reused: true}, cut: true, err: io.EOF, second: true, repeat: true},
 		{name: "closed by our side, a second time", p: progress{reused: true}, err: net.ErrClosed, second: true, repeat: true},
 		{name: "about to be sent again, a second time", p: progress{reused: true, repeats: true}, cut: true, err: errRepeat, second: true, repeat: true},
+		{name: "the write fails", p: progress{reused: true, headers: true, writeErr: io.ErrClosedPipe}, broken: true, err: io.ErrClosedPipe, second: true, repeat: true},
+		{name: "new, the write fails", p: progress{headers: true, writeErr: io.ErrClosedPipe}, broken: true, err: io.ErrClosedPipe, blame: true},
 		{name: "new, cut", cut: true, err: io.EOF, blame: true},
 		{name: "new, cut, a second time", cut: true, err: io.EOF, second: true, blame: true},
 		{name: "new, closed by our side", err: net.ErrClosed, repeat: true},
@@ -32,9 +36,19 @@ func TestUnwrittenOnAKeptAliveConnection(t *testing.T) {
 		{name: "new, about to be sent again, a second time", p: progress{repeats: true}, cut: true, err: errRepeat, second: true, blame: true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			tc.p.got, tc.p.conn = true, newConn(nil, nil, 0)
+			tc.p.got, tc.p.conn = true, newConn(brokenConn{}, nil, 0)
 			tc.p.conn.cut.Store(tc.cut)
+			if tc.broken {
+				tc.p.conn.Write([]byte("GET"))
+			}
+			require.False(t, tc.p.written())
 			require.Equal(t, ruling{kind: KindError, unsent: true, blame: tc.blame, again: tc.repeat}, tc.p.judgeUnwritten(tc.err, false, tc.second))
 		})
 	}
 }
+
+// brokenConn is a connection whose writes fail with an error of its own.
+type brokenConn struct{ net.Conn }
+
+func (brokenConn) Write([]byte) (int, error)        { return 0, io.ErrClosedPipe }
+func (brokenConn) SetWriteDeadline(time.Time) error { return nil }

@@ -241,6 +241,8 @@ func (s *sending) gotFirstByte() {
 // closed, too: there the connection's error counts that the writing has met. Under the lock.
 func (p *progress) written() bool {
 	switch {
+	case p.unwritable():
+		return false
 	case p.headers:
 		return true
 	case !p.got || p.h2 || p.conn == nil:
@@ -251,10 +253,17 @@ func (p *progress) written() bool {
 	return p.conn.writes.Load() != p.writes
 }
 
+// unwritable reports whether the first write of the request failed with nothing written: the
+// trace has it as written all the same. Over HTTP/2 a write may be another request's.
+// Under the lock.
+func (p *progress) unwritable() bool {
+	return p.conn != nil && !p.h2 && p.conn.unwritten.Load() == p.writes+1
+}
+
 // refused reports whether the transport would not write the request to a connection of
 // HTTP/1. Under the lock.
 func (p *progress) refused() bool {
-	return !p.written() && p.writeErr != nil && !isNetwork(p.writeErr)
+	return !p.written() && !p.unwritable() && p.writeErr != nil && !isNetwork(p.writeErr)
 }
 
 // sofar returns how far the try has come.

@@ -95,11 +95,19 @@ func (d *dispatch) gotHeader() {
 func (d *dispatch) free(o Outcome, a *Attempt) {
 	d.end.drop(d)
 	d.held = false
-	d.up.peers.Free(&d.req, o)
+	d.giveBack(o)
 	if a != nil {
 		a.Outcome = o
 		d.fill(a)
 		d.note(*a)
+	}
+}
+
+// giveBack frees the peer, and lets Shutdown look again.
+func (d *dispatch) giveBack(o Outcome) {
+	d.up.peers.Free(&d.req, o)
+	if d.up.closed.Load() {
+		d.up.idles.wake()
 	}
 }
 
@@ -110,7 +118,7 @@ func (d *dispatch) release() bool {
 	case d.held:
 		d.free(Abandoned, &Attempt{})
 	case d.up != nil && d.req.Attached() != nil:
-		d.up.peers.Free(&d.req, Abandoned)
+		d.giveBack(Abandoned)
 	default:
 		return false
 	}

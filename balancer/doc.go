@@ -18,7 +18,8 @@
 //
 // [Upstream.Update], [Upstream.UpdateServer] and their kin change the servers meanwhile, and
 // [Upstream.WaitDrained] waits until one has no requests in flight. Server.Resolve
-// keeps the peers behind a name in step with DNS. See docs/membership.md.
+// keeps the peers behind a name in step with DNS. See docs/membership.md. Close ends an
+// upstream at once, and [Upstream.Shutdown] when its requests have ended.
 //
 // # Choosing
 //

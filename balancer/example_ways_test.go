@@ -105,6 +105,18 @@ func ExampleUpstream_WaitDrained() {
 	// drained: <nil>
 }
 
+// A process that is to end lets its requests come to their end first.
+func ExampleUpstream_Shutdown() {
+	up := start(balancer.Config{Servers: []balancer.Server{{Addr: "10.0.0.1:80"}}})
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	fmt.Println(up.Shutdown(ctx)) // after http.Server.Shutdown, for instance
+	fmt.Println(up.Start(ctx, balancer.Input{}).Next())
+	// Output:
+	// <nil>
+	// false
+}
+
 // Update replaces all server lines at once. What stays keeps its state.
 func ExampleUpstream_Update() {
 	up := start(balancer.Config{Servers: []balancer.Server{{Addr: "10.0.0.1:80"}}})

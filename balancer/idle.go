@@ -35,6 +35,14 @@ func (u *Upstream) WaitDrained(ctx context.Context, addr string) error {
 	}
 }
 
+// held counts the requests that hold peers, removed ones too.
+func (u *Upstream) held() (n int64) {
+	for _, p := range u.peers.Snapshot().Peers {
+		n += p.Conns
+	}
+	return n
+}
+
 // holding counts the requests that hold the peers of an address. inUse
 // reports that one of these peers is neither removed nor down nor draining.
 func (u *Upstream) holding(addr string) (held int64, inUse bool) {
@@ -59,7 +67,7 @@ func printed(addr string) string {
 	return addr
 }
 
-// idles wakes those that wait for a peer to be idle. Goroutines may share it.
+// idles wakes those that wait for peers to be idle. Goroutines may share it.
 type idles struct {
 	mu   sync.Mutex
 	next chan struct{} // closed at the next idle peer; nil: no caller waits

@@ -3,6 +3,7 @@ package balancer
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -166,13 +167,43 @@ func (u *Upstream) Name() string { return u.name }
 // of names, and closes the idle connections. It does not wait: requests that hold a
 // peer go on to their end, and their connections are closed then. It may be called
 // more than once. The error is why the recording of Config.Record has ended
-// early, if it has; what happens from now on is not recorded.
+// early, if it has; what happens from now on is not recorded. [Upstream.Shutdown] waits.
 func (u *Upstream) Close() error {
+	u.stop()
+	return u.endRecording()
+}
+
+// Shutdown is Close, and waits until no request holds a peer any more, or until ctx
+// ends; what happens until then is recorded. A request that would be retried on another
+// peer ends in ErrClosed. Connections of DialContext hold their peer until they are
+// closed. It may be called more than once, and after Close. The error is the context's
+// cause if that ended the waiting, joined with the error of Close.
+func (u *Upstream) Shutdown(ctx context.Context) error {
+	u.stop()
+	for {
+		again := u.idles.wait()
+		if u.held() == 0 {
+			return u.endRecording()
+		}
+		select {
+		case <-again:
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), u.endRecording())
+		}
+	}
+}
+
+// stop lets no further request and no change in, and closes what no request uses.
+func (u *Upstream) stop() {
 	u.closed.Store(true)
 	u.lookups.end()
 	for _, e := range u.endpoints() {
 		e.remove()
 	}
+}
+
+// endRecording ends the recording, and returns why it had ended before, if it had.
+func (u *Upstream) endRecording() error {
 	if u.recorder == nil {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -65,11 +66,20 @@ func TestEachFamilyKeepsItsLastGoodAddresses(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l, r := &told{}, families{"ip4": ips("10.0.0.1", "10.0.0.2"), "ip6": ips("::1")}
+				var later atomic.Bool
+				then := func(first, second func(context.Context) ([]netip.Addr, error)) func(context.Context) ([]netip.Addr, error) {
+					return func(ctx context.Context) ([]netip.Addr, error) {
+						if later.Load() {
+							return second(ctx)
+						}
+						return first(ctx)
+					}
+				}
+				l, r := &told{}, families{"ip4": then(ips("10.0.0.1", "10.0.0.2"), test.ip4), "ip6": then(ips("::1"), test.ip6)}
 				up := newUpstream(t, balancer.Config{Servers: []balancer.Server{{Addr: "app", Resolve: true}}, Resolver: r,
 					OnEvent: l.add, ResolveInterval: time.Hour})
 				require.Equal(t, before, addrs(up))
-				r["ip4"], r["ip6"] = test.ip4, test.ip6
+				later.Store(true)
 				time.Sleep(67 * time.Minute) // an interval, and the timeout
 				synctest.Wait()
 				require.Equal(t, test.want, addrs(up))

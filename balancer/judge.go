@@ -86,6 +86,9 @@ func (p *progress) judgeConnect(err error, late, own bool) ruling {
 	}
 	switch {
 	case isDial(err) || !own:
+	case p.repeats:
+		// It was about to take one kept-alive connection after another, each of which had closed.
+		r.blame, r.again = false, true
 	case !p.dials && late:
 		r.blame = false // it has waited behind others, for http.Transport.MaxConnsPerHost
 	case !p.dials:

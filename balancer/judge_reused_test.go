@@ -47,6 +47,13 @@ func TestUnwrittenOnAKeptAliveConnection(t *testing.T) {
 	}
 }
 
+// A transport that finds only closed connections, and has dialled none, proves nothing, neither
+// of the peer nor of the request.
+func TestOnlyClosedConnections(t *testing.T) {
+	p := progress{asked: maxAsked + 1, repeats: true}
+	require.Equal(t, ruling{kind: KindError | KindConnect, unsent: true, again: true}, p.judgeConnect(errRepeat, false, true))
+}
+
 // brokenConn is a connection whose writes fail with an error of its own.
 type brokenConn struct{ net.Conn }
 

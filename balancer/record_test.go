@@ -36,12 +36,12 @@ func TestRecordReplays(t *testing.T) {
 	require.NoError(t, up.Close())
 
 	var again []string
-	_, err = recording.Replay(&file, &recording.Options{Each: func(s *recording.Step) error {
+	_, err = recording.Replay(&file, nil, func(s *recording.Step) error {
 		if s.Decision != nil {
 			again = append(again, s.Decision.String())
 		}
 		return nil
-	}})
+	})
 	require.NoError(t, err)
 	require.Equal(t, texts, again)
 }
@@ -63,7 +63,7 @@ func TestRecordRedacted(t *testing.T) {
 	require.NoError(t, up.Close())
 	require.NotContains(t, file.String(), "secret")
 	require.NotContains(t, file.String(), "192.0.2.1")
-	result, err := recording.Replay(&file, nil)
+	result, err := recording.Replay(&file, nil, nil)
 	require.NoError(t, err)
 	require.Equal(t, 1, result.Gets)
 

@@ -39,7 +39,7 @@ func TestShutdownWaits(t *testing.T) {
 		require.NoError(t, <-ended)
 		require.NoError(t, up.Shutdown(t.Context()), "again, at once")
 
-		result, err := recording.Replay(&file, nil)
+		result, err := recording.Replay(&file, nil, nil)
 		require.NoError(t, err)
 		require.Equal(t, 2, result.Gets)
 		require.Empty(t, result.End)

@@ -80,7 +80,7 @@ func replay(out io.Writer, in io.Reader) error {
 	w := bufio.NewWriter(out)
 	defer w.Flush()
 	name := ""
-	result, err := recording.Replay(in, &recording.Options{Each: func(s *recording.Step) error {
+	result, err := recording.Replay(in, nil, func(s *recording.Step) error {
 		if s.Number == 0 || s.Recording != name {
 			name = s.Recording
 			fmt.Fprintf(w, "=== %s\n", name)
@@ -95,7 +95,7 @@ func replay(out io.Writer, in io.Reader) error {
 			fmt.Fprintf(w, "%s another set of servers\n", clock)
 		}
 		return nil
-	}})
+	})
 	if err != nil {
 		return err
 	}

@@ -40,12 +40,12 @@ func TestTheDocumentSaysWhatTheLibraryPrints(t *testing.T) {
 	text, err := os.ReadFile("../../docs/explain.md")
 	require.NoError(t, err)
 	var printed []string
-	_, err = recording.Replay(bytes.NewReader(sample), &recording.Options{Each: func(s *recording.Step) error {
+	_, err = recording.Replay(bytes.NewReader(sample), nil, func(s *recording.Step) error {
 		if s.Decision != nil {
 			printed = append(printed, s.Decision.String())
 		}
 		return nil
-	}})
+	})
 	require.NoError(t, err)
 	blocks := regexp.MustCompile("(?s)```\n(round robin.*?)\n```").FindAllStringSubmatch(string(text), -1)
 	require.Greater(t, len(blocks), 5)

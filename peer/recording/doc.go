@@ -7,7 +7,7 @@
 //	...
 //	err = up.Close() // why the recording has ended early, if it has
 //
-//	result, err := recording.Replay(file, nil)
+//	result, err := recording.Replay(file, nil, nil)
 //
 // Who uses package peer alone gives a [Writer] to peer.Options.Record. A recording
 // holds what clients sent: keys, addresses and session ids. It can be given away
@@ -33,7 +33,7 @@
 //	redacted      true: texts were replaced as the recording was written
 //	directives    the method as in an upstream block; none: round robin
 //	remedies      fields of the method that nginx has no words for, by Go's names
-//	method        the name of a method that nginx does not have; see Options.Method
+//	method        the name of a method that nginx does not have; see [Replay]
 //	sticky        true: the method has a binding over it, and hints count
 //	policy        the fields of peer.Policy that are set, durations in ns
 //	resolution    of the clock, in ns; absent: a second

@@ -27,7 +27,7 @@ func (h *header) method(given peer.Method) (peer.Method, error) {
 		return given, nil
 	}
 	if h.Method != "" {
-		return nil, fmt.Errorf("the method is %s: Options.Method must be one", h.Method)
+		return nil, fmt.Errorf("the method is %s: Replay must be given one", h.Method)
 	}
 	var method peer.Method = roundrobin.New()
 	bound := h.Sticky
@@ -43,7 +43,7 @@ func (h *header) method(given peer.Method) (peer.Method, error) {
 		}
 		var err error
 		if method, err = directive.Method(words, h.Remedies); err != nil {
-			return nil, fmt.Errorf("directive %q: %w (Options.Method may be one)", string(line), err)
+			return nil, fmt.Errorf("directive %q: %w (Replay may be given one)", string(line), err)
 		}
 	}
 	if h.Version == 0 && bound {

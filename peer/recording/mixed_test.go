@@ -218,12 +218,12 @@ func (s *stage) play(n int) {
 // replayed replays a recording, and returns its decisions.
 func replayed(t require.TestingT, file []byte) (recording.Result, []string) {
 	var decisions []string
-	result, err := recording.Replay(bytes.NewReader(file), &recording.Options{Each: func(s *recording.Step) error {
+	result, err := recording.Replay(bytes.NewReader(file), nil, func(s *recording.Step) error {
 		if s.Decision != nil {
 			decisions = append(decisions, s.Decision.String())
 		}
 		return nil
-	}})
+	})
 	require.NoError(t, err)
 	return result, decisions
 }

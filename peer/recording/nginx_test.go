@@ -58,7 +58,7 @@ func TestRecordingsOfNginxReplay(t *testing.T) {
 		defer f.Close()
 		z, err := gzip.NewReader(f)
 		require.NoError(t, err)
-		result, err := recording.Replay(z, nil)
+		result, err := recording.Replay(z, nil, nil)
 		if strings.Contains(path, "sticky") || strings.Contains(path, "cookie") {
 			require.ErrorIs(t, err, recording.ErrNoHints)
 			return
@@ -89,7 +89,7 @@ func TestScenariosOfNginxAreRecorded(t *testing.T) {
 				return last, err
 			}))
 			require.NoError(t, last.writer.Close())
-			result, err := recording.Replay(&file, nil)
+			result, err := recording.Replay(&file, nil, nil)
 			require.NoError(t, err)
 			require.Equal(t, recording.Result{Recordings: 1, Operations: result.Operations, Gets: last.gets}, result)
 		}

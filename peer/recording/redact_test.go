@@ -86,7 +86,7 @@ func TestRedactedTextsThatDecide(t *testing.T) {
 			s, w := newStage(t, 1, test.method, &file, keyed(test.hidden...))
 			s.play(1500)
 			require.NoError(t, w.Close())
-			_, err := recording.Replay(&file, nil)
+			_, err := recording.Replay(&file, nil, nil)
 			if test.same {
 				require.NoError(t, err)
 				return

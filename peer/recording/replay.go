@@ -10,16 +10,6 @@ import (
 	"github.com/trunklb/trunk/peer"
 )
 
-// Options of [Replay]. The zero value, and a nil *Options, are the defaults.
-type Options struct {
-	// Method is the method, as it was given to peer.New: needed for one that is
-	// not trunk's, or that was around another. nil: what the recording names.
-	Method peer.Method
-	// Each is called after every operation. Its error ends the replay, and is
-	// Replay's. nil: steps are not reported.
-	Each func(*Step) error
-}
-
 // Step is an operation that has been replayed.
 type Step struct {
 	// Recording is the name of the recording, Number counts its operations from 0.
@@ -56,15 +46,16 @@ type Result struct {
 // something is no recording, or cannot be made an upstream (ErrNoHints,
 // *peer.ConfigError and others, wrapped). Result says in any case how far it got.
 //
+// m is the method, as it was given to peer.New: needed for one that is not trunk's, or
+// that was around another. nil: what the recording names. each is called after every
+// operation; its error ends the replay, and is Replay's. nil: steps are not reported.
+//
 // Memory is needed for the requests that are recorded, about 400 bytes each, but for
 // those whose peer.Request was begun again.
-func Replay(r io.Reader, o *Options) (Result, error) {
-	if o == nil {
-		o = &Options{}
-	}
+func Replay(r io.Reader, m peer.Method, each func(*Step) error) (Result, error) {
 	var result Result
 	for in := newReader(r); ; {
-		p := &player{options: o, result: &result}
+		p := &player{method: m, each: each, result: &result}
 		end, err := in.next(p.begin, p.step)
 		switch {
 		case err == io.EOF && result.Recordings > 0:
@@ -85,7 +76,8 @@ func Replay(r io.Reader, o *Options) (Result, error) {
 
 // player replays one recording.
 type player struct {
-	options  *Options
+	method   peer.Method // as it was given, or nil
+	each     func(*Step) error
 	result   *Result
 	header   *header
 	up       *peer.Upstream
@@ -137,7 +129,7 @@ func (s *playback) Uint64() uint64 {
 // begin makes the upstream.
 func (p *player) begin(h *header) error {
 	p.header, p.requests = h, map[int64]*peer.Request{}
-	method, err := h.method(p.options.Method)
+	method, err := h.method(p.method)
 	if err != nil {
 		return err
 	}
@@ -176,14 +168,14 @@ func (p *player) step(op *operation) error {
 		return err
 	}
 	p.result.Operations++
-	if p.options.Each == nil {
+	if p.each == nil {
 		return nil
 	}
 	s := &Step{Recording: string(p.header.Name), Number: p.number, Op: op.Op, Request: op.ID, Time: wallTime(p.now), State: op.State}
 	if op.Op == opGet {
 		s.Decision = &p.decision
 	}
-	return p.options.Each(s)
+	return p.each(s)
 }
 
 // check compares what an operation has drawn, and the states that it has left.

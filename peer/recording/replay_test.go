@@ -50,7 +50,7 @@ round robin, try 1 (3 left): b, first of equal current weights
 		t.Run(test.name, func(t *testing.T) {
 			file := sevenRequests(t)
 			require.Contains(t, file, test.old)
-			_, err := recording.Replay(strings.NewReader(strings.Replace(file, test.old, test.new, 1)), nil)
+			_, err := recording.Replay(strings.NewReader(strings.Replace(file, test.old, test.new, 1)), nil, nil)
 			var d *recording.Difference
 			require.ErrorAs(t, err, &d)
 			require.Contains(t, err.Error(), test.want)
@@ -87,13 +87,13 @@ func TestNoRecording(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			file := sevenRequests(t)
 			require.Contains(t, file, test.old)
-			_, err := recording.Replay(strings.NewReader(strings.Replace(file, test.old, test.new, 1)), nil)
+			_, err := recording.Replay(strings.NewReader(strings.Replace(file, test.old, test.new, 1)), nil, nil)
 			require.ErrorContains(t, err, test.want)
 			require.False(t, errors.As(err, new(*recording.Difference)))
 		})
 	}
 	for _, text := range []string{"", " ", "{", "{}", "[]", "null", `{"ops":[]}`, `{"ops":1}`, `{"servers":[{"name":"a"}]}`} {
-		_, err := recording.Replay(strings.NewReader(text), nil)
+		_, err := recording.Replay(strings.NewReader(text), nil, nil)
 		require.Error(t, err, text)
 	}
 }
@@ -101,25 +101,25 @@ func TestNoRecording(t *testing.T) {
 // A start that takes more random numbers than were recorded is a difference.
 func TestTooFewNumbersForTheStart(t *testing.T) {
 	file := strings.Replace(sevenRequests(t), `"servers"`, `"start_draws":[0],"servers"`, 1)
-	_, err := recording.Replay(strings.NewReader(file), nil)
+	_, err := recording.Replay(strings.NewReader(file), nil, nil)
 	require.ErrorContains(t, err, "operation 0 (start): number of draws: recorded 1, replayed")
 }
 
 func TestSeveralRecordings(t *testing.T) {
 	file := sevenRequests(t)
-	result, err := recording.Replay(strings.NewReader(file+file), nil)
+	result, err := recording.Replay(strings.NewReader(file+file), nil, nil)
 	require.NoError(t, err)
 	require.Equal(t, recording.Result{Recordings: 2, Operations: 44, Gets: 14}, result)
 }
 
 func TestEachMayEndTheReplay(t *testing.T) {
 	enough := errors.New("enough")
-	result, err := recording.Replay(strings.NewReader(sevenRequests(t)), &recording.Options{Each: func(s *recording.Step) error {
+	result, err := recording.Replay(strings.NewReader(sevenRequests(t)), nil, func(s *recording.Step) error {
 		if s.Op == "fin" && s.Request == 2 {
 			return enough
 		}
 		return nil
-	}})
+	})
 	require.ErrorIs(t, err, enough)
 	require.Equal(t, 2, result.Gets)
 }
@@ -135,9 +135,9 @@ func TestAMethodOfOnesOwn(t *testing.T) {
 	up, w := recorded(t, &file, odd{leastconn.New()})
 	request(t, up, &peer.Request{}, peer.OK)
 	require.NoError(t, w.Close())
-	_, err := recording.Replay(bytes.NewReader(file.Bytes()), nil)
+	_, err := recording.Replay(bytes.NewReader(file.Bytes()), nil, nil)
 	require.ErrorContains(t, err, "recording_test.odd")
-	_, err = recording.Replay(bytes.NewReader(file.Bytes()), &recording.Options{Method: odd{leastconn.New()}})
+	_, err = recording.Replay(bytes.NewReader(file.Bytes()), odd{leastconn.New()}, nil)
 	require.NoError(t, err)
 }
 
@@ -196,7 +196,7 @@ func FuzzReplay(f *testing.F) {
 		if bytes.Contains(file, []byte("consistent")) && bytes.Contains(file, []byte("000")) {
 			return // a ring of millions of points is no mistake, but takes its time
 		}
-		_, err := recording.Replay(bytes.NewReader(file), nil)
+		_, err := recording.Replay(bytes.NewReader(file), nil, nil)
 		if onlyCut {
 			require.False(t, errors.As(err, new(*recording.Difference)), "%v", err)
 		}
@@ -256,12 +256,12 @@ func ExampleReplay() {
 		fmt.Println(err)
 	}
 
-	result, err := recording.Replay(&file, &recording.Options{Each: func(s *recording.Step) error {
+	result, err := recording.Replay(&file, nil, func(s *recording.Step) error {
 		if s.Request == 3 && s.Decision != nil {
 			fmt.Println(s.Decision)
 		}
 		return nil
-	}})
+	})
 	fmt.Println(result.Gets, "gets, all as recorded:", err == nil)
 	// Output:
 	// round robin, try 1 (3 left): b, first of equal current weights

@@ -19,18 +19,18 @@ func TestVersion1IsStillRead(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, bytes.HasPrefix(file, []byte(`{"version":1,`)))
 	first := ""
-	result, err := recording.Replay(bytes.NewReader(file), &recording.Options{Each: func(s *recording.Step) error {
+	result, err := recording.Replay(bytes.NewReader(file), nil, func(s *recording.Step) error {
 		if s.Decision != nil && first == "" {
 			first = s.Time.Format("15:04:05")
 		}
 		return nil
-	}})
+	})
 	require.NoError(t, err)
 	require.Equal(t, 30, result.Gets)
 	require.Equal(t, "23:00:00", first)
 
 	wrong := bytes.Replace(file, []byte(`"peer":[0,0]`), []byte(`"peer":[0,1]`), 1)
-	_, err = recording.Replay(bytes.NewReader(wrong), nil)
+	_, err = recording.Replay(bytes.NewReader(wrong), nil, nil)
 	require.ErrorContains(t, err, "recorded 0/1, replayed 0/0")
 }
 
@@ -56,7 +56,7 @@ func TestServersAreWrittenWhole(t *testing.T) {
 		require.NoError(t, w.Close())
 		require.Equal(t, 2, strings.Count(file.String(), want), file.String())
 		require.True(t, json.Valid(file.Bytes()))
-		_, err = recording.Replay(&file, nil)
+		_, err = recording.Replay(&file, nil, nil)
 		require.NoError(t, err)
 	}
 }

@@ -78,7 +78,7 @@ func TestCutAnywhere(t *testing.T) {
 		step = 7
 	}
 	for n := 1 + (len(whole)-2)%step; n < len(whole); n += step { // the last cut is at len-1
-		result, err := recording.Replay(bytes.NewReader(whole[:n]), nil)
+		result, err := recording.Replay(bytes.NewReader(whole[:n]), nil, nil)
 		if n < begin {
 			require.Error(t, err, "there is no upstream yet")
 			continue
@@ -131,7 +131,7 @@ func TestBrokenWriter(t *testing.T) {
 				require.ErrorContains(t, w.Close(), errBroken.Error())
 				require.ErrorContains(t, w.Close(), errBroken.Error())
 				if room > 600 {
-					result, err := recording.Replay(&to.Buffer, nil)
+					result, err := recording.Replay(&to.Buffer, nil, nil)
 					require.NoError(t, err)
 					require.True(t, result.Cut)
 				}
@@ -185,7 +185,7 @@ func TestSlowWriter(t *testing.T) {
 	all.Wait()
 	require.ErrorIs(t, w.Flush(), peer.ErrRecordingFull)
 	require.ErrorIs(t, w.Close(), peer.ErrRecordingFull)
-	result, err := recording.Replay(&to.Buffer, nil)
+	result, err := recording.Replay(&to.Buffer, nil, nil)
 	require.NoError(t, err)
 	require.False(t, result.Cut)
 	require.Equal(t, peer.ErrRecordingFull.Error(), result.End)
@@ -221,7 +221,7 @@ func TestWriterThatUsesTheUpstream(t *testing.T) {
 	}
 	to.up = nil
 	require.NoError(t, w.Close())
-	result, err := recording.Replay(&to.Buffer, nil)
+	result, err := recording.Replay(&to.Buffer, nil, nil)
 	require.NoError(t, err)
 	require.Greater(t, result.Gets, 20)
 }
